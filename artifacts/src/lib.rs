@@ -1,0 +1,1 @@
+//! Builds, checks and embeds the GPU artifacts next to it.

@@ -1,0 +1,2 @@
+//! Quantize safetensors files.
+fn main() {}

@@ -1,0 +1,1 @@
+//! GPU runtime: shapes to launches through the CUDA driver.

@@ -1,0 +1,1 @@
+//! GPU kernels of per_token_quant_fp8.

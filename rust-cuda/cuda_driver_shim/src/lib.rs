@@ -1,0 +1,1 @@
+//! CUDA driver symbols as lazy trampolines into libcuda.so.1.

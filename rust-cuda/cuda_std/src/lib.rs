@@ -1,0 +1,1 @@
+//! The rust-cuda device API on stock rustc.

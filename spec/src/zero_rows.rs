@@ -1,0 +1,82 @@
+//! Rows whose scale is zero: when the inverse is guarded.
+
+use crate::per_token::REFERENCE_ROWS_PER_SM;
+use core::fmt;
+
+/// What becomes of a row whose scale is 0.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum ZeroRows {
+    /// Guard exactly when the reference would, which depends on its [`Dispatch`]. Bit-exact with the reference.
+    #[default]
+    Legacy,
+    /// Always guard, as later versions of the reference do: such a row becomes zeros.
+    Guarded,
+}
+
+/// Which kernel of the reference a launch stands for. Only the bytes of zero-scale rows depend on it.
+///
+/// It never chooses our own kernel.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum Dispatch {
+    /// The reference's choice: its warp kernel from `sm_count * 16` rows up, its CTA kernel below.
+    #[default]
+    Auto,
+    /// The reference's warp kernel, which guards zero scales.
+    Warp,
+    /// The reference's CTA kernel, which does not.
+    Cta,
+}
+
+/// The options of the contract that both the GPU and the CPU take.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub struct Options {
+    /// What becomes of rows whose scale is 0.
+    pub zero_rows: ZeroRows,
+    /// Whose bytes [`ZeroRows::Legacy`] keeps.
+    pub dispatch: Dispatch,
+}
+
+impl Options {
+    /// Whether a zero scale gives a zero inverse (`true`) or an infinite one, for an input of `rows` rows on a chip of
+    /// `sm_count` multiprocessors.
+    pub const fn guard(self, rows: u64, sm_count: u32) -> bool {
+        match (self.zero_rows, self.dispatch) {
+            (ZeroRows::Guarded, _) | (_, Dispatch::Warp) => true,
+            (_, Dispatch::Cta) => false,
+            (_, Dispatch::Auto) => rows >= sm_count as u64 * REFERENCE_ROWS_PER_SM,
+        }
+    }
+}
+
+impl ZeroRows {
+    /// Lower-case name, as command-line options spell it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Legacy => "legacy",
+            Self::Guarded => "guarded",
+        }
+    }
+}
+
+impl Dispatch {
+    /// Lower-case name, as command-line options spell it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Auto => "auto",
+            Self::Warp => "warp",
+            Self::Cta => "cta",
+        }
+    }
+}
+
+impl fmt::Display for ZeroRows {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl fmt::Display for Dispatch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}

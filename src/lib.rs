@@ -1,0 +1,1 @@
+//! Dynamic per-token FP8 E4M3 quantization.
