@@ -49,6 +49,9 @@ impl Options {
 }
 
 impl ZeroRows {
+    /// Both choices.
+    pub const ALL: [Self; 2] = [Self::Legacy, Self::Guarded];
+
     /// Lower-case name, as command-line options spell it.
     pub const fn name(self) -> &'static str {
         match self {
@@ -59,6 +62,9 @@ impl ZeroRows {
 }
 
 impl Dispatch {
+    /// Every choice.
+    pub const ALL: [Self; 3] = [Self::Auto, Self::Warp, Self::Cta];
+
     /// Lower-case name, as command-line options spell it.
     pub const fn name(self) -> &'static str {
         match self {
