@@ -1,1 +1,35 @@
-//! The rust-cuda device API on stock rustc.
+//! The rust-cuda device API (`cuda_std`) on stock rustc.
+//!
+//! Kernel sources written against it are valid rust-cuda sources: `#[kernel]`, [`thread`], [`warp`], [`shared_array!`].
+//! They compile with any rustc whose `nvptx64-nvidia-cuda` target has a `core`, through `cuda_builder`.
+//!
+//! On other targets the same functions exist, so that kernel crates type-check and lint on the host; calling one of them
+//! there panics.
+#![no_std]
+#![cfg_attr(target_arch = "nvptx64", feature(asm_experimental_arch, link_llvm_intrinsics, stdarch_nvptx))]
+#![cfg_attr(target_arch = "nvptx64", allow(internal_features))]
+
+#[cfg(not(target_arch = "nvptx64"))]
+#[path = "intrinsics_host.rs"]
+mod intrinsics;
+#[cfg(target_arch = "nvptx64")]
+#[path = "intrinsics_nvptx.rs"]
+mod intrinsics;
+
+pub mod shared;
+pub mod thread;
+pub mod warp;
+
+pub use cuda_std_macros::kernel;
+
+/// What a kernel file imports.
+pub mod prelude {
+    pub use crate::{kernel, shared_array, thread, warp};
+}
+
+#[cfg(target_arch = "nvptx64")]
+#[panic_handler]
+fn panic(_: &core::panic::PanicInfo<'_>) -> ! {
+    // SAFETY: `trap` ends the grid with an error; it has no precondition.
+    unsafe { core::arch::nvptx::trap() }
+}

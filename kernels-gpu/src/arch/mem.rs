@@ -1,0 +1,95 @@
+//! Every access of the kernels to memory.
+//!
+//! Global accesses are explicit instructions: their width is a promise of the entry, and the input's are marked as
+//! read-only for the kernel's duration, and kept out of L1 because nothing is read twice. The host's bodies are plain
+//! reads and writes.
+
+#[cfg(not(target_arch = "nvptx64"))]
+#[path = "mem_host.rs"]
+mod body;
+#[cfg(target_arch = "nvptx64")]
+#[path = "mem_nvptx.rs"]
+mod body;
+
+/// Most words of one access.
+pub const MAX_WORDS: usize = if cfg!(ptq_arch = "sm_100f") { 8 } else { 4 };
+
+/// Loads `WORDS` words (1, 2, 4, 8 or 16) of the input from global memory, [`MAX_WORDS`] at a time.
+///
+/// # Safety
+/// - They are readable, and nothing writes them while the kernel runs.
+/// - `address` is aligned to `min(WORDS, MAX_WORDS)` words.
+#[inline(always)]
+pub unsafe fn load<const WORDS: usize>(address: *const u32) -> [u32; WORDS] {
+    let mut words = [0; WORDS];
+    let mut done = 0;
+    while done < WORDS {
+        let access = if WORDS < MAX_WORDS { WORDS } else { MAX_WORDS };
+        // SAFETY: done < WORDS.
+        let part = unsafe { address.add(done) };
+        // SAFETY: readable and aligned by contract: the parts before have whole accesses.
+        unsafe { body::load_words(part, &mut words[done..done + access]) };
+        done += access;
+    }
+    words
+}
+
+/// Loads a 16-bit element of the input from global memory.
+///
+/// # Safety
+/// It is readable and aligned, and nothing writes it while the kernel runs.
+#[inline(always)]
+pub unsafe fn load_u16(address: *const u16) -> u16 {
+    // SAFETY: the caller's duties.
+    unsafe { body::load_u16(address) }
+}
+
+/// Stores `WORDS` words (1, 2 or 4) of codes to global memory with one access.
+///
+/// # Safety
+/// They are writable and no other thread touches them; `address` is aligned to `WORDS` words.
+#[inline(always)]
+pub unsafe fn store<const WORDS: usize>(address: *mut u32, words: [u32; WORDS]) {
+    // SAFETY: the caller's duties.
+    unsafe { body::store_words(address, &words) }
+}
+
+/// Stores one code to global memory.
+///
+/// # Safety
+/// It is writable and no other thread touches it.
+#[inline(always)]
+pub unsafe fn store_u8(address: *mut u8, code: u8) {
+    // SAFETY: the caller's duties.
+    unsafe { body::store_u8(address, code) }
+}
+
+/// Stores a scale to global memory.
+///
+/// # Safety
+/// It is writable and aligned, and no other thread touches it.
+#[inline(always)]
+pub unsafe fn store_f32(address: *mut f32, value: f32) {
+    // SAFETY: the caller's duties.
+    unsafe { body::store_words(address.cast(), &[value.to_bits()]) }
+}
+
+/// Loads from a shared array.
+///
+/// # Safety
+/// `address` lies in a shared array, was written before the last barrier, and nothing writes it until the next.
+#[inline(always)]
+pub unsafe fn load_shared(address: *const f32) -> f32 {
+    // SAFETY: the caller's duties. A plain read, so that the compiler finds the shared address space.
+    unsafe { address.read() }
+}
+
+/// Stores to a shared array.
+///
+/// # Safety
+/// `address` lies in a shared array, and no other thread touches it until the next barrier.
+#[inline(always)]
+pub unsafe fn store_shared(address: *mut f32, value: f32) {
+    // SAFETY: the caller's duties.
+    unsafe { address.write(value) }
+}

@@ -1,0 +1,29 @@
+//! The only room that knows instructions, and the only one that reads the target (`cfg(ptq_arch)`).
+//!
+//! Each file is one idea with one body per kind of target; the bodies give the same bits. The host's bodies stand for the
+//! instructions in plain Rust.
+
+pub mod mem;
+
+#[cfg(any(ptq_arch = "sm_89", ptq_arch = "sm_90", ptq_arch = "sm_100f", ptq_arch = "sm_120"))]
+#[path = "e4m3_cvt.rs"]
+mod e4m3;
+#[cfg(not(any(ptq_arch = "sm_89", ptq_arch = "sm_90", ptq_arch = "sm_100f", ptq_arch = "sm_120")))]
+#[path = "e4m3_integer.rs"]
+mod e4m3;
+pub use e4m3::e4m3x2;
+
+#[cfg(target_arch = "nvptx64")]
+mod half;
+#[cfg(not(target_arch = "nvptx64"))]
+#[path = "half_host.rs"]
+mod half;
+pub use half::{max_bf16x2, max_f16x2, widen_f16};
+
+#[cfg(ptq_arch = "sm_100f")]
+#[path = "reduce_redux.rs"]
+mod reduce;
+#[cfg(not(ptq_arch = "sm_100f"))]
+#[path = "reduce_shuffle.rs"]
+mod reduce;
+pub use reduce::reduce_max;

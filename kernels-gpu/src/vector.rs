@@ -1,0 +1,132 @@
+//! What a thread loads, holds and stores at once.
+
+use crate::arch::mem;
+use crate::element::Element;
+use crate::fp8;
+use core::marker::PhantomData;
+
+/// Consecutive elements of one row in registers.
+pub trait Vector: Copy {
+    /// Elements in a vector.
+    const ELEMENTS: usize;
+    /// All elements +0.0: what a lane beyond the row's end holds, which never raises the absmax.
+    const ZERO: Self;
+
+    /// Loads vector `index` of the row at `row`.
+    ///
+    /// # Safety
+    /// - The row has more than `index` vectors, all readable, and nothing writes them while the kernel runs.
+    /// - `row` is aligned to a vector's widest access ([`mem::load`]).
+    unsafe fn load(row: *const u8, index: u64) -> Self;
+
+    /// Raises the running absmax ([`Element::absmax_word`]) by the vector's elements.
+    fn absmax(self, absmax: u32) -> u32;
+
+    /// The running absmax as one number.
+    fn absmax_value(absmax: u32) -> f32;
+
+    /// Quantizes the vector and stores its codes as vector `index` of the codes' row at `row`.
+    ///
+    /// # Safety
+    /// - The row has more than `index` vectors, writable, and no other thread touches this one.
+    /// - `row` is aligned to [`Self::ELEMENTS`] bytes.
+    unsafe fn store_codes(self, inverse: f32, row: *mut u8, index: u64);
+}
+
+/// `WORDS` whole words of elements of type `T`: 4, 8 or 16 elements.
+#[derive(Clone, Copy)]
+pub struct Words<T, const WORDS: usize>([u32; WORDS], PhantomData<T>);
+
+/// One element of type `T`, in the low bits of a word: for addresses and strides that allow nothing wider.
+#[derive(Clone, Copy)]
+pub struct Single<T>(u32, PhantomData<T>);
+
+impl<T: Element, const WORDS: usize> Words<T, WORDS> {
+    #[inline(always)]
+    fn widen(self, element: usize) -> f32 {
+        T::widen(self.0[element / T::PER_WORD], element % T::PER_WORD)
+    }
+
+    #[inline(always)]
+    fn codes4(self, group: usize, inverse: f32) -> u32 {
+        fp8::codes4(core::array::from_fn(|i| self.widen(4 * group + i)), inverse)
+    }
+}
+
+impl<T: Element, const WORDS: usize> Vector for Words<T, WORDS> {
+    const ELEMENTS: usize = WORDS * T::PER_WORD;
+    const ZERO: Self = Self([0; WORDS], PhantomData);
+
+    #[inline(always)]
+    unsafe fn load(row: *const u8, index: u64) -> Self {
+        let offset = index as usize * (WORDS * size_of::<u32>());
+        // SAFETY: the row has more than `index` vectors, so the offset stays within it.
+        let address = unsafe { row.add(offset) };
+        // SAFETY: `offset` is a multiple of the vector's size, so the row's alignment carries over; readable by contract.
+        Self(unsafe { mem::load(address.cast()) }, PhantomData)
+    }
+
+    #[inline(always)]
+    fn absmax(self, absmax: u32) -> u32 {
+        self.0.into_iter().fold(absmax, T::absmax_word)
+    }
+
+    #[inline(always)]
+    fn absmax_value(absmax: u32) -> f32 {
+        T::absmax_value(absmax)
+    }
+
+    #[inline(always)]
+    unsafe fn store_codes(self, inverse: f32, row: *mut u8, index: u64) {
+        // SAFETY: the row has more than `index` vectors, so the offset stays within it.
+        let address = unsafe { row.add(index as usize * Self::ELEMENTS) }.cast();
+        let group = |i| self.codes4(i, inverse);
+        match Self::ELEMENTS {
+            // SAFETY: writable and this thread's own by contract; aligned to the vector's bytes, which is the store.
+            4 => unsafe { mem::store(address, [group(0)]) },
+            // SAFETY: as the arm of 4.
+            8 => unsafe { mem::store(address, [group(0), group(1)]) },
+            // SAFETY: as the arm of 4.
+            16 => unsafe { mem::store(address, [group(0), group(1), group(2), group(3)]) },
+            _ => const { assert!(matches!(WORDS * T::PER_WORD, 4 | 8 | 16), "a vector has 4, 8 or 16 elements") },
+        }
+    }
+}
+
+impl<T: Element> Vector for Single<T> {
+    const ELEMENTS: usize = 1;
+    const ZERO: Self = Self(0, PhantomData);
+
+    #[inline(always)]
+    unsafe fn load(row: *const u8, index: u64) -> Self {
+        // SAFETY: the row has more than `index` elements, so the offset stays within it.
+        let address = unsafe { row.add(index as usize * T::BYTES) };
+        let bits = if T::BYTES == 2 {
+            // SAFETY: readable by contract, aligned to the element.
+            u32::from(unsafe { mem::load_u16(address.cast()) })
+        } else {
+            // SAFETY: readable by contract, aligned to the element.
+            let [bits] = unsafe { mem::load(address.cast()) };
+            bits
+        };
+        Self(bits, PhantomData)
+    }
+
+    #[inline(always)]
+    fn absmax(self, absmax: u32) -> u32 {
+        T::absmax_word(absmax, self.0)
+    }
+
+    #[inline(always)]
+    fn absmax_value(absmax: u32) -> f32 {
+        T::absmax_value(absmax)
+    }
+
+    #[inline(always)]
+    unsafe fn store_codes(self, inverse: f32, row: *mut u8, index: u64) {
+        // SAFETY: the row has more than `index` elements, so the offset stays within it.
+        let address = unsafe { row.add(index as usize) };
+        // SAFETY: writable and this thread's own by contract; a byte needs no alignment.
+        unsafe { mem::store_u8(address, fp8::code(T::widen(self.0, 0), inverse)) }
+    }
+}

@@ -1,0 +1,36 @@
+//! Where a thread stands in its grid, and the CTA-wide barrier.
+
+use crate::intrinsics;
+
+/// Index of the thread in its CTA, x.
+#[inline(always)]
+pub fn thread_idx_x() -> u32 {
+    intrinsics::thread_idx_x()
+}
+
+/// Threads per CTA, x.
+#[inline(always)]
+pub fn block_dim_x() -> u32 {
+    intrinsics::block_dim_x()
+}
+
+/// Index of the CTA in its grid, x.
+#[inline(always)]
+pub fn block_idx_x() -> u32 {
+    intrinsics::block_idx_x()
+}
+
+/// CTAs of the grid, x.
+#[inline(always)]
+pub fn grid_dim_x() -> u32 {
+    intrinsics::grid_dim_x()
+}
+
+/// Barrier of the CTA: memory written before it by any thread of the CTA is visible after it to all of them.
+///
+/// A thread that has returned no longer counts. Threads of one CTA that wait at different calls are undefined behaviour on
+/// the hardware, which is why callers keep barriers out of divergent branches.
+#[inline(always)]
+pub fn sync_threads() {
+    intrinsics::sync_threads();
+}
