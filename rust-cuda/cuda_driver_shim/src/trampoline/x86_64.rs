@@ -1,0 +1,85 @@
+//! System V ABI: arguments in rdi, rsi, rdx, rcx, r8, r9, xmm0 to xmm7 and on the stack, `al` the number of vector
+//! registers of a variadic call; r11 is free for use between caller and callee.
+
+use crate::loader::{TABLE, resolve};
+use crate::symbols::for_each_symbol;
+
+macro_rules! trampolines {
+    ($($index:literal $name:ident,)*) => {
+        core::arch::global_asm!(
+            ".text",
+            ".hidden cuda_driver_shim_anchor",
+            ".globl cuda_driver_shim_anchor",
+            ".type cuda_driver_shim_anchor,@function",
+            "cuda_driver_shim_anchor:",
+            "ret",
+            ".size cuda_driver_shim_anchor, . - cuda_driver_shim_anchor",
+            $(
+                concat!(".hidden ", stringify!($name)),
+                concat!(".globl ", stringify!($name)),
+                concat!(".type ", stringify!($name), ",@function"),
+                ".p2align 4",
+                concat!(stringify!($name), ":"),
+                concat!("mov r11, qword ptr [rip + {table} + 8*", $index, "]"),
+                "test r11, r11",
+                "jz 2f",
+                "jmp r11",
+                concat!("2: mov r11d, ", $index),
+                "jmp .Lcuda_driver_shim_slow",
+                concat!(".size ", stringify!($name), ", . - ", stringify!($name)),
+            )*
+            ".p2align 4",
+            ".type .Lcuda_driver_shim_slow,@function",
+            ".Lcuda_driver_shim_slow:",
+            ".cfi_startproc",
+            // The caller's call left rsp 8 below a multiple of 16, the push makes it a multiple, 192 keeps it one.
+            "push rbp",
+            ".cfi_def_cfa_offset 16",
+            ".cfi_offset rbp, -16",
+            "mov rbp, rsp",
+            ".cfi_def_cfa_register rbp",
+            "sub rsp, 192",
+            "movaps xmmword ptr [rsp], xmm0",
+            "movaps xmmword ptr [rsp + 16], xmm1",
+            "movaps xmmword ptr [rsp + 32], xmm2",
+            "movaps xmmword ptr [rsp + 48], xmm3",
+            "movaps xmmword ptr [rsp + 64], xmm4",
+            "movaps xmmword ptr [rsp + 80], xmm5",
+            "movaps xmmword ptr [rsp + 96], xmm6",
+            "movaps xmmword ptr [rsp + 112], xmm7",
+            "mov qword ptr [rsp + 128], rdi",
+            "mov qword ptr [rsp + 136], rsi",
+            "mov qword ptr [rsp + 144], rdx",
+            "mov qword ptr [rsp + 152], rcx",
+            "mov qword ptr [rsp + 160], r8",
+            "mov qword ptr [rsp + 168], r9",
+            "mov qword ptr [rsp + 176], rax",
+            "mov edi, r11d",
+            "call {resolve}",
+            "mov r11, rax",
+            "movaps xmm0, xmmword ptr [rsp]",
+            "movaps xmm1, xmmword ptr [rsp + 16]",
+            "movaps xmm2, xmmword ptr [rsp + 32]",
+            "movaps xmm3, xmmword ptr [rsp + 48]",
+            "movaps xmm4, xmmword ptr [rsp + 64]",
+            "movaps xmm5, xmmword ptr [rsp + 80]",
+            "movaps xmm6, xmmword ptr [rsp + 96]",
+            "movaps xmm7, xmmword ptr [rsp + 112]",
+            "mov rdi, qword ptr [rsp + 128]",
+            "mov rsi, qword ptr [rsp + 136]",
+            "mov rdx, qword ptr [rsp + 144]",
+            "mov rcx, qword ptr [rsp + 152]",
+            "mov r8, qword ptr [rsp + 160]",
+            "mov r9, qword ptr [rsp + 168]",
+            "mov rax, qword ptr [rsp + 176]",
+            "leave",
+            ".cfi_def_cfa rsp, 8",
+            "jmp r11",
+            ".cfi_endproc",
+            ".size .Lcuda_driver_shim_slow, . - .Lcuda_driver_shim_slow",
+            table = sym TABLE,
+            resolve = sym resolve,
+        );
+    };
+}
+for_each_symbol!(trampolines);
