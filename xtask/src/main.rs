@@ -1,2 +1,42 @@
-//! Project tasks.
-fn main() {}
+//! Project tasks, run as `cargo xtask TASK`.
+
+mod bundle;
+mod setup;
+mod staging;
+mod workspace;
+
+use clap::Parser;
+use std::error::Error;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+#[derive(Parser)]
+#[command(name = "cargo xtask", about = "Project tasks")]
+enum Task {
+    /// Fetch libNVVM and ptxas, pinned, into target/toolchain. Does nothing when they are there.
+    Setup,
+    /// Collect the release tests, benches and program in DIR, with a run.sh for GPU hosts without Rust.
+    Bundle {
+        /// Folder to create; an earlier bundle there is replaced.
+        dir: PathBuf,
+    },
+}
+
+fn main() -> ExitCode {
+    let done: Result<(), Box<dyn Error>> = match Task::parse() {
+        Task::Setup => setup::run().map_err(Into::into),
+        Task::Bundle { dir } => bundle::run(&dir).map_err(Into::into),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error}");
+            let mut cause = error.source();
+            while let Some(error) = cause {
+                eprintln!("  because: {error}");
+                cause = error.source();
+            }
+            ExitCode::FAILURE
+        }
+    }
+}

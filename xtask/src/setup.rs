@@ -1,0 +1,187 @@
+//! `cargo xtask setup`: libNVVM and ptxas from NVIDIA's wheels, in `target/toolchain` of the workspace.
+
+mod pip;
+mod wheel;
+
+use crate::staging::{self, Staging};
+use crate::workspace;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// Pinned versions and hashes; what pip reads.
+const REQUIREMENTS: &str = include_str!("../requirements.txt");
+
+/// What is taken out of which wheel. Both libraries stand alone: neither opens another file of its wheel.
+const FILES: &[wheel::Member] = &[
+    wheel::Member { wheel: "nvidia_nvvm-", path: "nvidia/cu13/lib/libnvvm.so.4", to: LIBNVVM, mode: 0o644 },
+    wheel::Member { wheel: "nvidia_nvvm-", path: "licenses/License.txt", to: "licenses/nvidia-nvvm.txt", mode: 0o644 },
+    wheel::Member { wheel: "nvidia_cuda_nvcc-", path: "nvidia/cu13/bin/ptxas", to: PTXAS, mode: 0o755 },
+    wheel::Member {
+        wheel: "nvidia_cuda_nvcc-",
+        path: "licenses/License.txt",
+        to: "licenses/nvidia-cuda-nvcc.txt",
+        mode: 0o644,
+    },
+];
+
+const LIBNVVM: &str = "lib/libnvvm.so.4";
+const PTXAS: &str = "bin/ptxas";
+
+/// Says which pins the folder holds. Inside the folder that appears by rename, so it is never there without the rest.
+const VERSION: &str = "VERSION";
+
+/// Why the toolchain could not be set up.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// NVIDIA publishes the wheels for Linux on x86_64 and aarch64 only.
+    #[error(
+        "the toolchain wheels exist for Linux on x86_64 and aarch64, and this is {os} on {arch}; \
+         point PTQ_TOOLCHAIN at a folder with {LIBNVVM} and {PTXAS}, or use a CUDA install"
+    )]
+    Platform {
+        /// Operating system of this build.
+        os: &'static str,
+        /// Architecture of this build.
+        arch: &'static str,
+    },
+    /// The wheels could not be downloaded.
+    #[error(transparent)]
+    Pip(#[from] pip::Error),
+    /// A wheel does not hold what it should.
+    #[error(transparent)]
+    Wheel(#[from] wheel::Error),
+    /// The folder could not be written.
+    #[error(transparent)]
+    Staging(#[from] staging::Error),
+    /// The unpacked ptxas does not start here.
+    #[error("`{}` does not run here: {detail}; it needs glibc and a folder mounted without noexec", path.display())]
+    Ptxas {
+        /// The program.
+        path: PathBuf,
+        /// What came back.
+        detail: String,
+    },
+}
+
+/// Fetches and unpacks the pinned toolchain unless it is there already, and says where it is.
+///
+/// # Errors
+/// [`Error`]; `target/toolchain` is then as it was.
+pub fn run() -> Result<(), Error> {
+    // The literal `target` of the workspace, wherever CARGO_TARGET_DIR points: it is where the device build looks.
+    let toolchain = workspace::root().join("target/toolchain");
+    if is_installed(&toolchain) {
+        println!("toolchain: up to date");
+    } else {
+        install(&toolchain)?;
+        println!("toolchain: installed");
+    }
+    for pin in pins() {
+        println!("  {pin}");
+    }
+    println!("  libNVVM  {}", toolchain.join(LIBNVVM).display());
+    println!("  ptxas    {}", toolchain.join(PTXAS).display());
+    println!("Next: `cargo xtask kernels`; it looks for a rustc with the library sources and says what is missing.");
+    Ok(())
+}
+
+fn install(toolchain: &Path) -> Result<(), Error> {
+    use std::env::consts::{ARCH, OS};
+    if !matches!((OS, ARCH), ("linux", "x86_64" | "aarch64")) {
+        return Err(Error::Platform { os: OS, arch: ARCH });
+    }
+    let staging = Staging::beside(toolchain)?;
+    let wheels = staging.path().join("wheels");
+    pip::download(REQUIREMENTS, &wheels)?;
+    for member in FILES {
+        wheel::unpack(&wheels, member, staging.path())?;
+    }
+    fs::remove_dir_all(&wheels).map_err(staging::Error::io("remove", &wheels))?;
+    check_ptxas(&staging.path().join(PTXAS))?;
+    let version = staging.path().join(VERSION);
+    fs::write(&version, stamp()).map_err(staging::Error::io("write", &version))?;
+    Ok(staging.publish()?)
+}
+
+fn is_installed(toolchain: &Path) -> bool {
+    fs::read_to_string(toolchain.join(VERSION)).is_ok_and(|version| version == stamp())
+        && FILES.iter().all(|member| toolchain.join(member.to).is_file())
+}
+
+/// Contents of [`VERSION`]: the pins, one a line, then the architecture.
+fn stamp() -> String {
+    let mut stamp = String::new();
+    for line in pins().chain([std::env::consts::ARCH]) {
+        stamp.push_str(line);
+        stamp.push('\n');
+    }
+    stamp
+}
+
+/// `package==version` of every requirement.
+fn pins() -> impl Iterator<Item = &'static str> {
+    REQUIREMENTS.lines().filter(|line| !line.starts_with('#')).filter_map(|line| {
+        let first = line.split_whitespace().next()?;
+        first.contains("==").then_some(first)
+    })
+}
+
+fn check_ptxas(path: &Path) -> Result<(), Error> {
+    let fail = |detail| Error::Ptxas { path: path.to_owned(), detail };
+    let output = Command::new(path).arg("--version").output().map_err(|e: io::Error| fail(e.to_string()))?;
+    if output.status.success() { Ok(()) } else { Err(fail(output.status.to_string())) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn installed() -> tempfile::TempDir {
+        let dir = tempfile::tempdir().unwrap();
+        for member in FILES {
+            let path = dir.path().join(member.to);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, "").unwrap();
+        }
+        fs::write(dir.path().join(VERSION), stamp()).unwrap();
+        dir
+    }
+
+    #[test]
+    fn the_pins_name_both_packages() {
+        let pins: Vec<_> = pins().collect();
+        assert_eq!(pins.len(), 2, "{pins:?}");
+        assert!(pins[0].starts_with("nvidia-nvvm=="), "{pins:?}");
+        assert!(pins[1].starts_with("nvidia-cuda-nvcc=="), "{pins:?}");
+    }
+
+    #[test]
+    fn a_whole_toolchain_of_these_pins_is_installed() {
+        assert!(is_installed(installed().path()));
+    }
+
+    #[test]
+    fn other_pins_or_a_missing_file_are_not() {
+        let dir = installed();
+        fs::write(dir.path().join(VERSION), stamp().replace("==", "==0.")).unwrap();
+        assert!(!is_installed(dir.path()));
+        for member in FILES {
+            let dir = installed();
+            fs::remove_file(dir.path().join(member.to)).unwrap();
+            assert!(!is_installed(dir.path()), "{}", member.to);
+        }
+        let dir = installed();
+        fs::remove_file(dir.path().join(VERSION)).unwrap();
+        assert!(!is_installed(dir.path()));
+    }
+
+    #[test]
+    fn a_ptxas_that_does_not_run_is_an_error() {
+        let dir = installed();
+        assert!(matches!(check_ptxas(&dir.path().join(PTXAS)), Err(Error::Ptxas { .. })));
+        assert!(check_ptxas(Path::new("/bin/true")).is_ok());
+        assert!(matches!(check_ptxas(Path::new("/bin/false")), Err(Error::Ptxas { .. })));
+    }
+}
