@@ -5,6 +5,7 @@
 #![no_std]
 #![forbid(unsafe_code)]
 
+pub mod artifact;
 pub mod element;
 pub mod error;
 pub mod fp8;
@@ -15,6 +16,7 @@ pub mod shape;
 pub mod target;
 pub mod zero_rows;
 
+pub use artifact::{ArtifactStem, artifact_stem};
 pub use element::Element;
 pub use error::ShapeError;
 pub use math_mode::MathMode;
