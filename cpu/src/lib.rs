@@ -1,1 +1,18 @@
-//! Bit-exact CPU implementation.
+//! Bit-exact CPU implementation of per-token quantization.
+//!
+//! `x[rows, hidden]` of f16, bf16 or f32 becomes E4M3 codes `q[rows_out, hidden]`, one byte each, and scales
+//! `s[rows_out]` in f32; `q * s` dequantizes. Both [`MathMode`](ptq_spec::MathMode)s, on any machine.
+//!
+//! Two implementations of the same bits: [`scalar`] reads like the contract and judges every other one;
+//! [`quantize`] is the fast one.
+#![forbid(unsafe_code)]
+
+pub mod e4m3;
+mod input;
+mod params;
+mod per_token;
+pub mod scalar;
+
+pub use input::Input;
+pub use params::Params;
+pub use per_token::quantize;
