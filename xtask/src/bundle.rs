@@ -50,11 +50,9 @@ pub enum Error {
         /// What is missing.
         what: &'static str,
     },
-    /// A tool could not be run.
-    #[error("`{tool}` failed on `{}`: {detail}; install it (Debian: apt-get install binutils)", path.display())]
+    /// An executable could not be stripped.
+    #[error("`strip` failed on `{}`: {detail}; it is part of binutils (Debian: apt-get install binutils)", path.display())]
     Strip {
-        /// The tool.
-        tool: &'static str,
         /// The file it was given.
         path: PathBuf,
         /// What went wrong.
@@ -139,7 +137,7 @@ fn build() -> Result<Vec<Executable>, Error> {
 fn add_executable(executable: &Executable, root: &Path) -> Result<(), Error> {
     let to = root.join(executable.kind.folder()).join(&executable.name);
     copy(&executable.path, &to)?;
-    let fail = |detail| Error::Strip { tool: "strip", path: to.clone(), detail };
+    let fail = |detail| Error::Strip { path: to.clone(), detail };
     let status = Command::new("strip").arg(&to).status().map_err(|e| fail(e.to_string()))?;
     if status.success() { Ok(()) } else { Err(fail(status.to_string())) }
 }
@@ -154,7 +152,6 @@ fn copy(from: &Path, to: &Path) -> Result<(), Error> {
 
 fn copy_tree(from: &Path, to: &Path) -> Result<(), Error> {
     for file in files(from)? {
-        // `files` returns paths below `from`.
         copy(&from.join(&file), &to.join(&file))?;
     }
     Ok(())
