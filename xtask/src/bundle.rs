@@ -1,6 +1,6 @@
 //! `cargo xtask bundle DIR`: what a GPU host without Rust needs to test and measure this tree.
 //!
-//! `DIR/{run.sh,bin,tests,benches,data}`; `run.sh` says how it is used.
+//! `DIR/{run.sh,bin,tests,benches}`; `run.sh` says how it is used. Tests carry their data in themselves.
 
 mod executable;
 
@@ -19,9 +19,6 @@ const RUN_NAME: &str = "run.sh";
 
 /// Packages that only matter where the tree is built: their tests need the sources, cargo or the device toolchain.
 const BUILD_PACKAGES: &[&str] = &["xtask", "cuda_builder", "cuda_std_macros", "ptq-artifacts"];
-
-/// Folders of the workspace that tests read at run time, and find below PTQ_TEST_DATA.
-const DATA: &[&str] = &["examples/data"];
 
 /// Largest bundle, in bytes: it travels to borrowed machines.
 const MAX_BYTES: u64 = 64 << 20;
@@ -88,9 +85,6 @@ pub fn run(dir: &Path) -> Result<(), Error> {
     for executable in &executables {
         add_executable(executable, staging.path())?;
     }
-    for data in DATA {
-        copy_tree(&workspace::root().join(data), &staging.path().join("data").join(data))?;
-    }
     let run = staging.path().join(RUN_NAME);
     fs::write(&run, RUN).map_err(staging::Error::io("write", &run))?;
     fs::set_permissions(&run, fs::Permissions::from_mode(0o755))
@@ -135,26 +129,13 @@ fn build() -> Result<Vec<Executable>, Error> {
 }
 
 fn add_executable(executable: &Executable, root: &Path) -> Result<(), Error> {
-    let to = root.join(executable.kind.folder()).join(&executable.name);
-    copy(&executable.path, &to)?;
+    let folder = root.join(executable.kind.folder());
+    fs::create_dir_all(&folder).map_err(staging::Error::io("create", &folder))?;
+    let to = folder.join(&executable.name);
+    fs::copy(&executable.path, &to).map_err(staging::Error::io("copy", &executable.path))?;
     let fail = |detail| Error::Strip { path: to.clone(), detail };
     let status = Command::new("strip").arg(&to).status().map_err(|e| fail(e.to_string()))?;
     if status.success() { Ok(()) } else { Err(fail(status.to_string())) }
-}
-
-fn copy(from: &Path, to: &Path) -> Result<(), Error> {
-    if let Some(folder) = to.parent() {
-        fs::create_dir_all(folder).map_err(staging::Error::io("create", folder))?;
-    }
-    fs::copy(from, to).map_err(staging::Error::io("copy", from))?;
-    Ok(())
-}
-
-fn copy_tree(from: &Path, to: &Path) -> Result<(), Error> {
-    for file in files(from)? {
-        copy(&from.join(&file), &to.join(&file))?;
-    }
-    Ok(())
 }
 
 /// Every file below `root`, relative to it.

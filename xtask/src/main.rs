@@ -1,6 +1,7 @@
 //! Project tasks, run as `cargo xtask TASK`.
 
 mod bundle;
+mod kernels;
 mod setup;
 mod staging;
 mod workspace;
@@ -15,6 +16,8 @@ use std::process::ExitCode;
 enum Task {
     /// Fetch libNVVM and ptxas, pinned, into target/toolchain. Does nothing when they are there.
     Setup,
+    /// Build the GPU artifacts from the kernel sources, or check that artifacts/ is what they give.
+    Kernels(kernels::Options),
     /// Collect the release tests, benches and program in DIR, with a run.sh for GPU hosts without Rust.
     Bundle {
         /// Folder to create; an earlier bundle there is replaced.
@@ -25,6 +28,7 @@ enum Task {
 fn main() -> ExitCode {
     let done: Result<(), Box<dyn Error>> = match Task::parse() {
         Task::Setup => setup::run().map_err(Into::into),
+        Task::Kernels(options) => kernels::run(&options).map_err(Into::into),
         Task::Bundle { dir } => bundle::run(&dir).map_err(Into::into),
     };
     match done {

@@ -5,6 +5,8 @@ mod wheel;
 
 use crate::staging::{self, Staging};
 use crate::workspace;
+use cuda_builder::Toolchain;
+use cuda_builder::toolchain::{NVIDIA_FOLDER, NVIDIA_VARIABLE};
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -38,7 +40,7 @@ pub enum Error {
     /// NVIDIA publishes the wheels for Linux on x86_64 and aarch64 only.
     #[error(
         "the toolchain wheels exist for Linux on x86_64 and aarch64, and this is {os} on {arch}; \
-         point PTQ_TOOLCHAIN at a folder with {LIBNVVM} and {PTXAS}, or use a CUDA install"
+         point {NVIDIA_VARIABLE} at a folder with {LIBNVVM} and {PTXAS}, or use a CUDA install"
     )]
     Platform {
         /// Operating system of this build.
@@ -65,25 +67,32 @@ pub enum Error {
     },
 }
 
-/// Fetches and unpacks the pinned toolchain unless it is there already, and says where it is.
+/// Fetches and unpacks the pinned toolchain unless it is there already, and says what a device build then uses.
 ///
 /// # Errors
 /// [`Error`]; `target/toolchain` is then as it was.
 pub fn run() -> Result<(), Error> {
-    // The literal `target` of the workspace, wherever CARGO_TARGET_DIR points: it is where the device build looks.
-    let toolchain = workspace::root().join("target/toolchain");
+    let root = workspace::root();
+    let toolchain = root.join(NVIDIA_FOLDER);
     if is_installed(&toolchain) {
-        println!("toolchain: up to date");
+        println!("{}: up to date", toolchain.display());
     } else {
         install(&toolchain)?;
-        println!("toolchain: installed");
+        println!("{}: installed", toolchain.display());
     }
     for pin in pins() {
         println!("  {pin}");
     }
-    println!("  libNVVM  {}", toolchain.join(LIBNVVM).display());
-    println!("  ptxas    {}", toolchain.join(PTXAS).display());
-    println!("Next: `cargo xtask kernels`; it looks for a rustc with the library sources and says what is missing.");
+    match Toolchain::find(Some(&root)) {
+        Ok(found) => println!(
+            "A device build uses\n  rustc    {}\n  libNVVM  {}\n  ptxas    {}",
+            found.rustc.rustc.display(),
+            found.libnvvm.display(),
+            found.ptxas.display()
+        ),
+        // Not this command's to mend, so no failure: it did what it is for.
+        Err(error) => println!("Still missing for a device build: {error}"),
+    }
     Ok(())
 }
 

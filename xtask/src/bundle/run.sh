@@ -22,7 +22,6 @@ trap 'exit 130' INT
 trap 'exit 143' TERM
 
 export PTQ_BIN="$here/bin/quant-fp8"
-export PTQ_TEST_DATA="$here/data"
 export CRITERION_HOME="${CRITERION_HOME-$work/criterion}"
 mkdir "$work/tmp"
 export TMPDIR="$work/tmp"
