@@ -92,9 +92,12 @@ impl Target {
 }
 
 impl MathMode {
+    /// The one compute capability on which the reference is fast.
+    pub const FAST_CAPABILITY: ComputeCapability = ComputeCapability(9, 0);
+
     /// The reference's policy: fast if and only if the compute capability is exactly 9.0.
     pub fn of_reference(device: ComputeCapability) -> Self {
-        if device == ComputeCapability(9, 0) { Self::Fast } else { Self::Precise }
+        if device == Self::FAST_CAPABILITY { Self::Fast } else { Self::Precise }
     }
 }
 

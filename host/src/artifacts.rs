@@ -1,0 +1,165 @@
+//! The table of compiled kernels: handed over by whoever links the crate, or read from a folder.
+
+use crate::Error;
+use ptq_spec::{ArtifactStem, Element, MathMode, TARGETS, Target, artifact_stem};
+use std::collections::HashMap;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+
+/// The kernels of one element type, compiled for one target in one math mode.
+#[derive(Debug, Clone, Copy)]
+pub struct Artifact {
+    /// Compiled for it.
+    pub target: &'static Target,
+    /// Compiled in it.
+    pub math: MathMode,
+    /// Element type of the input.
+    pub element: Element,
+    /// PTX text; empty where there is none.
+    pub ptx: &'static str,
+    /// Cubin image; empty where there is none.
+    pub cubin: &'static [u8],
+}
+
+/// A table of artifacts, at most one for each target, math mode and element type.
+#[derive(Debug, Clone, Copy)]
+pub struct Artifacts(pub &'static [Artifact]);
+
+impl Artifact {
+    /// Its name: the file name without extension, `per_token.bf16.sm_90.fast`.
+    pub fn stem(&self) -> ArtifactStem {
+        artifact_stem(self.element, self.target, self.math)
+    }
+}
+
+impl Artifacts {
+    /// The artifact for that element type, target and math mode.
+    pub fn find(self, element: Element, target: &Target, math: MathMode) -> Option<&'static Artifact> {
+        self.0.iter().find(|a| a.element == element && a.target == target && a.math == math)
+    }
+
+    /// Reads `STEM.ptx` and `STEM.cubin` of every target, math mode and element type from a folder, `STEM` as
+    /// [`artifact_stem`] spells it. Either file of a pair may be missing, and so may a pair.
+    ///
+    /// A folder is read once in a process and its contents are kept until the process ends: loaded modules refer to them.
+    ///
+    /// # Errors
+    /// [`Error::ReadArtifact`] for a file that exists and cannot be read, or PTX that is not UTF-8;
+    /// [`Error::NoArtifactFiles`] for a folder without any of the files.
+    pub fn from_dir(dir: &Path) -> Result<Self, Error> {
+        static FOLDERS: Mutex<Option<HashMap<PathBuf, Artifacts>>> = Mutex::new(None);
+        let mut folders = FOLDERS.lock().unwrap_or_else(PoisonError::into_inner);
+        let folders = folders.get_or_insert_default();
+        if let Some(&known) = folders.get(dir) {
+            return Ok(known);
+        }
+        let read = read_dir(dir)?;
+        folders.insert(dir.to_owned(), read);
+        Ok(read)
+    }
+}
+
+fn read_dir(dir: &Path) -> Result<Artifacts, Error> {
+    // Bytes first, and nothing is kept of a folder that does not read to its end.
+    let mut read = Vec::new();
+    for target in TARGETS {
+        for &math in target.math {
+            for element in Element::ALL {
+                let stem = artifact_stem(element, target, math);
+                let ptx_path = dir.join(format!("{stem}.ptx"));
+                let ptx = read_optional(&ptx_path)?;
+                let ptx =
+                    ptx.map(|bytes| String::from_utf8(bytes).map_err(|e| unreadable(&ptx_path, &e))).transpose()?;
+                let cubin = read_optional(&dir.join(format!("{stem}.cubin")))?;
+                if ptx.is_some() || cubin.is_some() {
+                    read.push((target, math, element, ptx.unwrap_or_default(), cubin.unwrap_or_default()));
+                }
+            }
+        }
+    }
+    if read.is_empty() {
+        return Err(Error::NoArtifactFiles { dir: dir.to_owned() });
+    }
+    let table: Vec<Artifact> = read
+        .into_iter()
+        .map(|(target, math, element, ptx, cubin)| Artifact {
+            target,
+            math,
+            element,
+            ptx: ptx.leak(),
+            cubin: cubin.leak(),
+        })
+        .collect();
+    Ok(Artifacts(table.leak()))
+}
+
+fn read_optional(path: &Path) -> Result<Option<Vec<u8>>, Error> {
+    match std::fs::read(path) {
+        Ok(bytes) => Ok(Some(bytes)),
+        Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(e) => Err(unreadable(path, &e)),
+    }
+}
+
+fn unreadable(path: &Path, reason: &dyn std::error::Error) -> Error {
+    Error::ReadArtifact { path: path.to_owned(), reason: reason.to_string() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+
+    /// A folder of this test that is gone afterwards.
+    struct Folder(PathBuf);
+
+    impl Folder {
+        fn new(name: &str) -> Self {
+            let path = std::env::temp_dir().join(format!("ptq-host-{name}-{}", std::process::id()));
+            fs::create_dir_all(&path).unwrap();
+            Self(path)
+        }
+    }
+
+    impl Drop for Folder {
+        fn drop(&mut self) {
+            let _ = fs::remove_dir_all(&self.0);
+        }
+    }
+
+    #[test]
+    fn folder_gives_what_it_holds() {
+        let dir = Folder::new("holds");
+        fs::write(dir.0.join("per_token.bf16.sm_90.fast.ptx"), ".version 7.8").unwrap();
+        fs::write(dir.0.join("per_token.f32.sm_80.precise.cubin"), [1, 2, 3]).unwrap();
+        let artifacts = Artifacts::from_dir(&dir.0).unwrap();
+        let sm_80 = Target::by_name("sm_80").unwrap();
+        let sm_90 = Target::by_name("sm_90").unwrap();
+        assert_eq!(artifacts.0.len(), 2);
+        let bf16 = artifacts.find(Element::Bf16, sm_90, MathMode::Fast).unwrap();
+        assert_eq!((bf16.ptx, bf16.cubin), (".version 7.8", &[][..]));
+        assert_eq!(bf16.stem().to_string(), "per_token.bf16.sm_90.fast");
+        let f32 = artifacts.find(Element::F32, sm_80, MathMode::Precise).unwrap();
+        assert_eq!((f32.ptx, f32.cubin), ("", &[1, 2, 3][..]));
+        assert!(artifacts.find(Element::Bf16, sm_90, MathMode::Precise).is_none());
+        // The same memory the second time.
+        assert!(std::ptr::eq(Artifacts::from_dir(&dir.0).unwrap().0, artifacts.0));
+    }
+
+    #[test]
+    fn folder_without_artifacts_is_an_error() {
+        let dir = Folder::new("empty");
+        assert_eq!(Artifacts::from_dir(&dir.0).unwrap_err(), Error::NoArtifactFiles { dir: dir.0.clone() });
+        let missing = dir.0.join("missing");
+        assert_eq!(Artifacts::from_dir(&missing).unwrap_err(), Error::NoArtifactFiles { dir: missing });
+    }
+
+    #[test]
+    fn ptx_that_is_no_text_is_an_error() {
+        let dir = Folder::new("text");
+        let path = dir.0.join("per_token.f16.sm_89.precise.ptx");
+        fs::write(&path, [0xFF]).unwrap();
+        assert!(matches!(Artifacts::from_dir(&dir.0).unwrap_err(), Error::ReadArtifact { path: p, .. } if p == path));
+    }
+}

@@ -1,0 +1,172 @@
+//! The launch: the only file that hands a kernel to the driver.
+
+use crate::Error;
+use crate::driver::{self, Code};
+use crate::modules::Function;
+use cust::sys::{CUfunction, CUstream};
+use std::ffi::{c_uint, c_void};
+use std::ptr;
+
+// The symbol is a trampoline of `cuda_driver_shim`; `driver.rs` tells why it is declared here and not taken from cust.
+unsafe extern "C" {
+    fn cuLaunchKernel(
+        function: CUfunction,
+        grid_x: c_uint,
+        grid_y: c_uint,
+        grid_z: c_uint,
+        block_x: c_uint,
+        block_y: c_uint,
+        block_z: c_uint,
+        shared_bytes: c_uint,
+        stream: CUstream,
+        arguments: *mut *mut c_void,
+        extra: *mut *mut c_void,
+    ) -> Code;
+}
+
+/// Most CTAs of one grid in x: the limit of every compute capability from 3.0 on.
+pub(crate) const MAX_GRID: u32 = i32::MAX as u32;
+
+/// Everything that a launch needs, checked.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Launch {
+    pub function: Function,
+    /// Device address of `x[rows, hidden]`.
+    pub x: u64,
+    /// Device address of `q[rows, hidden]`.
+    pub q: u64,
+    /// Device address of `s[rows]`.
+    pub s: u64,
+    pub rows: u64,
+    pub hidden: u64,
+    pub element_bytes: u64,
+    pub guard: bool,
+    /// Threads per CTA.
+    pub threads: u32,
+    pub rows_per_cta: u32,
+    /// Most CTAs of one grid, at least one.
+    pub grid_limit: u32,
+}
+
+/// Consecutive rows that one grid works on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Chunk {
+    pub first_row: u64,
+    pub rows: u64,
+    pub ctas: u32,
+}
+
+impl Launch {
+    /// The grids, which together work on every row once.
+    pub fn chunks(&self) -> impl Iterator<Item = Chunk> + use<> {
+        chunks(self.rows, self.rows_per_cta, self.grid_limit)
+    }
+
+    /// Enqueues the kernel; on an error some of the grids may be enqueued.
+    ///
+    /// # Safety
+    /// - The current context is that of `function`, and `stream` is null or a stream of it.
+    /// - The addresses are as the fields say, and nothing else writes `x` or touches `q` and `s` until the kernel is done.
+    /// - The plan of `function`, `threads` and `rows_per_cta` fits the operands ([`crate::Plan::check`]).
+    pub unsafe fn enqueue(&self, stream: CUstream) -> Result<(), Error> {
+        for chunk in self.chunks() {
+            let first = chunk.first_row;
+            // The order and the types of `ptq_spec::per_token::Entry`.
+            let mut x = self.x + first * self.hidden * self.element_bytes;
+            let mut q = self.q + first * self.hidden;
+            let mut s = self.s + first * size_of::<f32>() as u64;
+            let mut rows = chunk.rows;
+            let mut hidden = self.hidden;
+            let mut guard = u32::from(self.guard);
+            let mut arguments: [*mut c_void; 6] = [
+                (&raw mut x).cast(),
+                (&raw mut q).cast(),
+                (&raw mut s).cast(),
+                (&raw mut rows).cast(),
+                (&raw mut hidden).cast(),
+                (&raw mut guard).cast(),
+            ];
+            // SAFETY: as the caller promises; `arguments` points to the six values that every entry takes, which the
+            // driver copies before it returns.
+            let code = unsafe {
+                cuLaunchKernel(
+                    self.function.raw(),
+                    chunk.ctas,
+                    1,
+                    1,
+                    self.threads,
+                    1,
+                    1,
+                    0,
+                    stream,
+                    arguments.as_mut_ptr(),
+                    ptr::null_mut(),
+                )
+            };
+            driver::check("cuLaunchKernel", code)?;
+        }
+        Ok(())
+    }
+}
+
+/// Splits `rows` into grids of at most `grid_limit` CTAs of `rows_per_cta` rows.
+fn chunks(rows: u64, rows_per_cta: u32, grid_limit: u32) -> impl Iterator<Item = Chunk> {
+    // Both are at least 1, and below 2^31, so that the product fits.
+    let rows_per_cta = u64::from(rows_per_cta.max(1));
+    let rows_per_grid = rows_per_cta * u64::from(grid_limit.clamp(1, MAX_GRID));
+    (0..rows.div_ceil(rows_per_grid)).map(move |i| {
+        let first_row = i * rows_per_grid;
+        let rows = rows_per_grid.min(rows - first_row);
+        // At most `grid_limit`, which is 32 bits wide.
+        Chunk { first_row, rows, ctas: rows.div_ceil(rows_per_cta) as u32 }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_grid_where_it_fits() {
+        let all = |rows, per_cta, limit| chunks(rows, per_cta, limit).collect::<Vec<_>>();
+        assert_eq!(all(0, 8, MAX_GRID), []);
+        assert_eq!(all(1, 8, MAX_GRID), [Chunk { first_row: 0, rows: 1, ctas: 1 }]);
+        assert_eq!(all(7807, 8, MAX_GRID), [Chunk { first_row: 0, rows: 7807, ctas: 976 }]);
+        let most = u64::from(MAX_GRID);
+        assert_eq!(all(most, 1, MAX_GRID), [Chunk { first_row: 0, rows: most, ctas: MAX_GRID }]);
+    }
+
+    #[test]
+    fn more_rows_than_a_grid_has_ctas() {
+        let most = u64::from(MAX_GRID);
+        let split: Vec<_> = chunks(most + 1, 1, MAX_GRID).collect();
+        assert_eq!(
+            split,
+            [Chunk { first_row: 0, rows: most, ctas: MAX_GRID }, Chunk { first_row: most, rows: 1, ctas: 1 }]
+        );
+        let split: Vec<_> = chunks(most * 8 + 9, 8, MAX_GRID).collect();
+        assert_eq!(
+            split,
+            [Chunk { first_row: 0, rows: most * 8, ctas: MAX_GRID }, Chunk { first_row: most * 8, rows: 9, ctas: 2 }]
+        );
+    }
+
+    #[test]
+    fn every_row_is_in_exactly_one_grid() {
+        for rows in 0..60 {
+            for per_cta in [1, 2, 4, 8] {
+                for limit in [1, 2, 3, 5, 100] {
+                    let mut next = 0;
+                    for chunk in chunks(rows, per_cta, limit) {
+                        assert_eq!(chunk.first_row, next);
+                        assert!(chunk.rows > 0 && chunk.ctas > 0 && chunk.ctas <= limit);
+                        let held = u64::from(chunk.ctas * per_cta);
+                        assert!(held >= chunk.rows && held < chunk.rows + u64::from(per_cta));
+                        next += chunk.rows;
+                    }
+                    assert_eq!(next, rows);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,191 @@
+//! Loads each module once per context.
+
+use crate::driver::{self, Context, DriverError};
+use crate::selection::Candidate;
+use crate::{Artifact, Backend, Error, cubin};
+use cust::sys::{CUfunc_st, CUfunction, CUmodule};
+use ptq_spec::per_token::{ENTRIES, Entry};
+use std::collections::HashMap;
+use std::ffi::CString;
+use std::ptr;
+use std::sync::atomic::{AtomicPtr, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+/// A loaded module. It is never unloaded: a kernel may be in flight at any time, and its context's end frees it.
+#[derive(Debug)]
+pub(crate) struct Module {
+    handle: CUmodule,
+    artifact: &'static Artifact,
+    backend: Backend,
+    /// In the order of [`ENTRIES`]; null until first asked for.
+    functions: [AtomicPtr<CUfunc_st>; ENTRIES.len()],
+}
+
+// SAFETY: the handle is a number to the driver, whose functions may be called on any thread; no field is changed but
+// through atomics.
+unsafe impl Send for Module {}
+// SAFETY: as above.
+unsafe impl Sync for Module {}
+
+/// A kernel of a [`Module`], which lives as long as the module's context.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Function(CUfunction);
+
+// SAFETY: the handle is a number to the driver, whose functions may be called on any thread.
+unsafe impl Send for Function {}
+// SAFETY: as above.
+unsafe impl Sync for Function {}
+
+impl Function {
+    pub fn raw(self) -> CUfunction {
+        self.0
+    }
+}
+
+/// Which module: images are static, so that an address stands for its contents.
+#[derive(PartialEq, Eq, Hash)]
+struct Key {
+    context: Context,
+    backend: Backend,
+    image: usize,
+}
+
+/// One module: locked while it is loaded, so that others who want it wait, and empty again if that fails.
+type Slot = Arc<Mutex<Option<&'static Module>>>;
+
+static SLOTS: Mutex<Option<HashMap<Key, Slot>>> = Mutex::new(None);
+
+/// A panic of another thread leaves nothing half-done behind these locks.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The module of the first candidate; of the second if the driver does not understand the first.
+///
+/// `context` is the current one.
+pub(crate) fn load(context: Context, first: Candidate, second: Option<Candidate>) -> Result<&'static Module, Error> {
+    match (once(context, first), second) {
+        (Err(Error::Load { stem, backend, code, .. }), Some(second)) if not_understood(code) => {
+            tracing::warn!(%stem, %backend, %code, instead = %second.backend, "the driver does not load an artifact");
+            once(context, second)
+        }
+        (loaded, _) => loaded,
+    }
+}
+
+fn not_understood(code: DriverError) -> bool {
+    [DriverError::INVALID_IMAGE, DriverError::NO_BINARY_FOR_GPU].contains(&code)
+}
+
+fn once(context: Context, candidate: Candidate) -> Result<&'static Module, Error> {
+    let Candidate { backend, artifact } = candidate;
+    let image = if backend == Backend::Aot { artifact.cubin.as_ptr() } else { artifact.ptx.as_ptr() };
+    let key = Key { context, backend, image: image as usize };
+    let slot = lock(&SLOTS).get_or_insert_default().entry(key).or_default().clone();
+    let mut slot = lock(&slot);
+    if let Some(module) = *slot {
+        return Ok(module);
+    }
+    let module: &'static Module = Box::leak(Box::new(Module::load(candidate)?));
+    *slot = Some(module);
+    Ok(module)
+}
+
+impl Module {
+    fn load(candidate: Candidate) -> Result<Self, Error> {
+        let Candidate { backend, artifact } = candidate;
+        let image = image(candidate)?;
+        let start = Instant::now();
+        // SAFETY: `image` returns PTX that ends in NUL or a whole cubin.
+        let loaded = unsafe { driver::load_module(&image) };
+        let handle =
+            loaded.map_err(|(code, log)| Error::Load { stem: artifact.stem().to_string(), backend, code, log })?;
+        tracing::debug!(stem = %artifact.stem(), %backend, elapsed = ?start.elapsed(), "loaded a module");
+        let functions = std::array::from_fn(|_| AtomicPtr::new(ptr::null_mut()));
+        Ok(Self { handle, artifact, backend, functions })
+    }
+
+    pub fn artifact(&self) -> &'static Artifact {
+        self.artifact
+    }
+
+    pub fn backend(&self) -> Backend {
+        self.backend
+    }
+
+    /// The kernel of that entry, which is one of [`ENTRIES`]. The module's context is current.
+    pub fn function(&self, entry: &'static Entry) -> Result<Function, Error> {
+        let missing = |code| Error::NoEntry { stem: self.artifact.stem().to_string(), entry: entry.name, code };
+        let index = ENTRIES.iter().position(|e| e == entry).ok_or_else(|| missing(DriverError::NOT_FOUND))?;
+        let known = self.functions[index].load(Ordering::Acquire);
+        if !known.is_null() {
+            return Ok(Function(known));
+        }
+        let name = CString::new(entry.name).map_err(|_| missing(DriverError::NOT_FOUND))?;
+        // SAFETY: `handle` is loaded and never unloaded, and its context is current, hence exists.
+        let function = unsafe { driver::module_function(self.handle, &name) }.map_err(missing)?;
+        // Threads that race here store the same handle.
+        self.functions[index].store(function, Ordering::Release);
+        Ok(Function(function))
+    }
+}
+
+/// The bytes for the driver, in memory of their own: PTX ends in NUL, a cubin is aligned as the allocator aligns.
+fn image(candidate: Candidate) -> Result<Vec<u8>, Error> {
+    let Candidate { backend, artifact } = candidate;
+    let malformed = |reason| Error::MalformedArtifact { stem: artifact.stem().to_string(), reason };
+    if backend == Backend::Aot {
+        cubin::check(artifact.cubin).map_err(malformed)?;
+        return Ok(artifact.cubin.to_vec());
+    }
+    let ptx = artifact.ptx.as_bytes();
+    // The driver tells images apart by their first bytes, and reads those of other kinds without knowing their length.
+    if !artifact.ptx.contains(".version") || ptx.starts_with(b"\x7F") {
+        return Err(malformed("it is not PTX text"));
+    }
+    if ptx.contains(&0) {
+        return Err(malformed("its PTX contains a NUL byte"));
+    }
+    Ok([ptx, &[0]].concat())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ptq_spec::{Element, MathMode, TARGETS};
+
+    fn candidate(backend: Backend, ptx: &'static str, cubin: &'static [u8]) -> Candidate {
+        let artifact = Artifact { target: &TARGETS[0], math: MathMode::Precise, element: Element::F32, ptx, cubin };
+        Candidate { backend, artifact: Box::leak(Box::new(artifact)) }
+    }
+
+    fn reason(candidate: Candidate) -> &'static str {
+        match image(candidate) {
+            Err(Error::MalformedArtifact { stem, reason }) => {
+                assert_eq!(stem, "per_token.f32.sm_80.precise");
+                reason
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn ptx_gets_its_nul() {
+        assert_eq!(image(candidate(Backend::Jit, ".version 7.0", &[])).unwrap(), b".version 7.0\0");
+    }
+
+    #[test]
+    fn images_that_would_mislead_the_driver_are_refused() {
+        assert!(reason(candidate(Backend::Jit, "", &[])).contains("not PTX"));
+        assert!(reason(candidate(Backend::Jit, "\x7FELF .version", &[])).contains("not PTX"));
+        assert!(reason(candidate(Backend::Jit, ".version\0", &[])).contains("NUL"));
+        assert!(reason(candidate(Backend::Aot, "", b"\x7FELF")).contains("ELF"));
+    }
+
+    #[test]
+    fn only_images_that_are_not_understood_have_a_second_choice() {
+        assert!(not_understood(DriverError(200)) && not_understood(DriverError(209)));
+        assert!(!not_understood(DriverError(2)), "out of memory is no reason to try again");
+    }
+}

@@ -1,0 +1,216 @@
+//! Per-token quantization: `x[rows, hidden]` to E4M3 codes `q[rows_out, hidden]` and scales `s[rows_out]`.
+
+use crate::launch::Launch;
+use crate::policy::Call;
+use crate::quantizer::{Home, Quantizer};
+use crate::{Backend, Error, GpuElement, Plan, driver};
+use cust::memory::DeviceSlice;
+use cust::stream::Stream;
+use cust::sys::CUstream;
+use ptq_spec::shape::check_spans;
+use ptq_spec::{Element, MathMode, Options, Shape, Target};
+use std::marker::PhantomData;
+
+/// One call, checked: three buffers that it borrows, and the kernel for them.
+///
+/// Launching it allocates nothing, takes no lock and waits for nothing but, in [`Prepared::run`], the stream.
+#[derive(Debug)]
+#[must_use = "nothing runs before `run` or `launch`"]
+pub struct Prepared<'a> {
+    /// `None`: no rows.
+    work: Option<(Launch, Choice)>,
+    home: Home,
+    buffers: PhantomData<&'a mut [u8]>,
+}
+
+/// What a call came to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Choice {
+    /// Kernel entry and threads per CTA.
+    pub plan: Plan,
+    /// Grids, which are launched one after the other.
+    pub grids: u64,
+    /// CTAs of the first grid, which has the most.
+    pub ctas: u32,
+    /// Target of the artifact.
+    pub target: &'static Target,
+    /// Math mode of the artifact.
+    pub math: MathMode,
+    /// Cubin ([`Backend::Aot`]) or PTX ([`Backend::Jit`]).
+    pub backend: Backend,
+}
+
+/// One call by addresses, for [`Quantizer::quantize_raw`].
+#[derive(Debug, Clone, Copy)]
+pub struct RawArgs {
+    /// Element type of `x`.
+    pub element: Element,
+    /// Device address of `x[rows, hidden]`, a multiple of the element's size.
+    pub x: u64,
+    /// Device address of `q[rows_out, hidden]`, one byte each.
+    pub q: u64,
+    /// Device address of `s[rows_out]`, f32, a multiple of 4.
+    pub s: u64,
+    /// Shape of the three.
+    pub shape: Shape,
+    /// What becomes of zero rows.
+    pub options: Options,
+}
+
+impl Quantizer {
+    /// Checks a call and prepares its launch; the first call for an element type loads the module.
+    ///
+    /// `x`: `[rows, hidden]` elements · `q`: `[rows_out, hidden]` E4M3 codes · `s`: `[rows_out]` scales. Rows of `q` and
+    /// `s` from `rows` on keep their bytes. No rows: nothing to do, and nothing is asked of the device.
+    ///
+    /// # Errors
+    /// - [`Error::Shape`]: lengths, alignment, overlap.
+    /// - [`Error::NoContext`], [`Error::ContextMismatch`].
+    /// - [`Error::NotDeviceMemory`], [`Error::WrongDevice`].
+    /// - [`Error::UnsupportedTarget`], [`Error::UnsupportedDevice`], [`Error::TargetMath`], [`Error::NoArtifact`]: there
+    ///   is no artifact for what the quantizer was told.
+    /// - [`Error::MalformedArtifact`], [`Error::Load`], [`Error::NoEntry`]: there is one and it does not load. The next
+    ///   call tries again.
+    /// - [`Error::Plan`]: a plan forced by [`Quantizer::with_plan`] does not fit.
+    /// - [`Error::Driver`].
+    pub fn prepare<'a, T: GpuElement>(
+        &self,
+        x: &'a DeviceSlice<T>,
+        q: &'a mut DeviceSlice<u8>,
+        s: &'a mut DeviceSlice<f32>,
+        shape: Shape,
+        options: Options,
+    ) -> Result<Prepared<'a>, Error> {
+        shape.check_lens(x.len() as u64, q.len() as u64, s.len() as u64)?;
+        let args = RawArgs {
+            element: T::ELEMENT,
+            x: x.as_device_ptr().as_raw(),
+            q: q.as_device_ptr().as_raw(),
+            s: s.as_device_ptr().as_raw(),
+            shape,
+            options,
+        };
+        check_spans(&args.spans())?;
+        let work = if shape.rows() == 0 {
+            None
+        } else {
+            self.home().check()?;
+            let expected = self.device().ordinal;
+            for span in args.spans() {
+                check_place(span.operand, span.address, expected)?;
+            }
+            Some(self.resolve(&args)?)
+        };
+        Ok(Prepared { work, home: self.home().clone(), buffers: PhantomData })
+    }
+
+    /// Enqueues one call by addresses. Shape, alignment and overlap are checked, the buffers' place and size are not. The
+    /// first call for an element type loads the module, which must not happen while `stream` is being captured.
+    ///
+    /// # Safety
+    /// - `x`, `q` and `s` are addresses of as many bytes as `shape` says in memory that the quantizer's device reads and
+    ///   writes, until the kernel is done.
+    /// - Until then nothing else writes `x`, or reads or writes the first `rows` rows of `q` and `s`.
+    /// - `stream` is null or a stream of the quantizer's context.
+    ///
+    /// # Errors
+    /// As [`Quantizer::prepare`], less those on the buffers' place and length. After [`Error::Driver`] some of the rows
+    /// may be enqueued.
+    pub unsafe fn quantize_raw(&self, args: RawArgs, stream: CUstream) -> Result<(), Error> {
+        check_spans(&args.spans())?;
+        if args.shape.rows() == 0 {
+            return Ok(());
+        }
+        self.home().check()?;
+        let (launch, _) = self.resolve(&args)?;
+        // SAFETY: the context was checked above, the plan in `resolve`; the rest is what this function's caller promises.
+        unsafe { launch.enqueue(stream) }
+    }
+
+    /// Finds kernel and plan for at least one row, in the quantizer's context, which is current.
+    fn resolve(&self, args: &RawArgs) -> Result<(Launch, Choice), Error> {
+        let RawArgs { element, x, q, s, shape, options } = *args;
+        let module = self.module(element)?;
+        let artifact = module.artifact();
+        let call = Call { element, rows: shape.rows(), hidden: shape.hidden(), x, q };
+        let plan = self.plan_for(artifact.target, call)?;
+        let launch = Launch {
+            function: module.function(plan.entry)?,
+            x,
+            q,
+            s,
+            rows: shape.rows(),
+            hidden: shape.hidden(),
+            element_bytes: element.bytes() as u64,
+            guard: options.guard(shape.rows(), self.sm_count()),
+            threads: plan.threads,
+            rows_per_cta: plan.rows_per_cta(),
+            grid_limit: self.grid_limit(),
+        };
+        let mut grids = launch.chunks();
+        let choice = Choice {
+            plan,
+            ctas: grids.next().map_or(0, |first| first.ctas),
+            grids: 1 + grids.count() as u64,
+            target: artifact.target,
+            math: artifact.math,
+            backend: module.backend(),
+        };
+        Ok((launch, choice))
+    }
+}
+
+impl RawArgs {
+    fn spans(&self) -> [ptq_spec::shape::Span; 3] {
+        self.shape.spans(self.element, self.x, self.q, self.s)
+    }
+}
+
+impl Prepared<'_> {
+    /// Launches the kernel in `stream` and waits until the stream is done.
+    ///
+    /// # Errors
+    /// [`Error::NoContext`], [`Error::ContextMismatch`], [`Error::Driver`].
+    pub fn run(&mut self, stream: &Stream) -> Result<(), Error> {
+        // SAFETY: the buffers are borrowed, `q` and `s` exclusively, until this function returns, and the stream is done
+        // by then.
+        let launched = unsafe { self.launch(stream) };
+        // Also after an error: a part may be in flight.
+        // SAFETY: the stream exists while it is borrowed.
+        let done = unsafe { driver::synchronize(stream.as_inner()) };
+        launched.and(done)
+    }
+
+    /// Launches the kernel in `stream` and does not wait.
+    ///
+    /// # Safety
+    /// Until the stream has passed the kernel, even after this `Prepared` is gone:
+    /// - the three buffers exist;
+    /// - nothing else writes `x`, or reads or writes the first `rows` rows of `q` and `s`, launches of this `Prepared` in
+    ///   other streams included.
+    ///
+    /// # Errors
+    /// [`Error::NoContext`], [`Error::ContextMismatch`], [`Error::Driver`]. After the last some of the rows may be
+    /// enqueued.
+    pub unsafe fn launch(&self, stream: &Stream) -> Result<(), Error> {
+        let Some((launch, _)) = &self.work else { return Ok(()) };
+        self.home.check()?;
+        // SAFETY: the context was checked above, shape, place and plan by `prepare`, and a stream of another context is
+        // refused by the driver; the rest is what this function's caller promises.
+        unsafe { launch.enqueue(stream.as_inner()) }
+    }
+
+    /// What the call came to; `None`: there are no rows.
+    pub fn plan(&self) -> Option<Choice> {
+        self.work.map(|(_, choice)| choice)
+    }
+}
+
+/// Checks that an operand is memory of the device with that ordinal.
+fn check_place(operand: &'static str, address: u64, expected: i32) -> Result<(), Error> {
+    match driver::memory_device(address)? {
+        None => Err(Error::NotDeviceMemory { operand, address }),
+        Some(actual) if actual != expected => Err(Error::WrongDevice { operand, expected, actual }),
+        Some(_) => Ok(()),
+    }
+}

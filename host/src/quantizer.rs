@@ -1,0 +1,324 @@
+//! The quantizer: what a caller may choose, and the context it is bound to.
+
+use crate::driver::{self, Context};
+use crate::launch::MAX_GRID;
+use crate::modules::{self, Module};
+use crate::policy::{self, Call, Plan};
+use crate::selection::Request;
+use crate::{Artifacts, Backend, DeviceInfo, Error, device};
+use ptq_spec::{Element, MathMode, Target};
+use std::env;
+use std::ffi::OsString;
+use std::num::NonZeroU32;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
+
+/// Forces a target.
+const TARGET_VARIABLE: &str = "PTQ_TARGET";
+/// Takes artifacts from a folder.
+const ARTIFACTS_VARIABLE: &str = "PTQ_ARTIFACTS";
+
+/// Quantizes buffers of one device.
+///
+/// Bound to the context that was current at [`Quantizer::new`]: later calls need it current on their thread, and say
+/// [`Error::ContextMismatch`] otherwise. Cheap to clone and share; modules are loaded once per context whatever the
+/// number of quantizers.
+///
+/// An engine that also uses the CUDA runtime API should work in the device's primary context, which is what
+/// `cust::context::Context::new` and `cust::quick_init` retain, and keep that `Context` for as long as it quantizes.
+#[derive(Debug, Clone)]
+pub struct Quantizer {
+    artifacts: Artifacts,
+    /// Folder that the artifacts were read from; `None`: embedded.
+    artifacts_dir: Option<Arc<Path>>,
+    home: Home,
+    backend: Backend,
+    target: Option<&'static Target>,
+    math: MathMode,
+    sm_count: u32,
+    plan: Option<Plan>,
+    grid_limit: u32,
+    /// Modules in use, by element type: a short cut past the locks of the cache of all modules.
+    modules: [OnceLock<&'static Module>; Element::ALL.len()],
+}
+
+/// A context and its device.
+#[derive(Debug, Clone)]
+pub(crate) struct Home {
+    context: Context,
+    device: Arc<DeviceInfo>,
+}
+
+/// What the environment says.
+#[derive(Debug, Default)]
+struct Environment {
+    target: Option<String>,
+    artifacts: Option<PathBuf>,
+}
+
+impl Home {
+    /// Checks that the context is current on this thread.
+    pub fn check(&self) -> Result<(), Error> {
+        if driver::current_context()? == self.context {
+            Ok(())
+        } else {
+            Err(Error::ContextMismatch { device: Box::new(DeviceInfo::clone(&self.device)) })
+        }
+    }
+}
+
+impl Environment {
+    fn read() -> Self {
+        // Empty is unset.
+        let variable = |name| env::var_os(name).filter(|value: &OsString| !value.is_empty());
+        Self {
+            target: variable(TARGET_VARIABLE).map(|v| v.to_string_lossy().into_owned()),
+            artifacts: variable(ARTIFACTS_VARIABLE).map(PathBuf::from),
+        }
+    }
+}
+
+impl Quantizer {
+    /// A quantizer on the current context's device, with the math mode and the SM count of that device.
+    ///
+    /// # Errors
+    /// - [`Error::NoDriver`], [`Error::NoDevice`], [`Error::NoContext`], [`Error::Driver`].
+    /// - [`Error::UnknownTarget`] or [`Error::UnsupportedTarget`] for `PTQ_TARGET`.
+    /// - [`Error::NoArtifactFiles`] or [`Error::ReadArtifact`] for `PTQ_ARTIFACTS`.
+    pub fn new(artifacts: Artifacts) -> Result<Self, Error> {
+        device::start_driver()?;
+        let context = driver::current_context()?;
+        let device = DeviceInfo::of(driver::context_device()?)?;
+        Self::assemble(artifacts, device, context, Environment::read())
+    }
+
+    fn assemble(
+        artifacts: Artifacts,
+        device: DeviceInfo,
+        context: Context,
+        environment: Environment,
+    ) -> Result<Self, Error> {
+        let (artifacts, artifacts_dir) = match environment.artifacts {
+            Some(dir) => (Artifacts::from_dir(&dir)?, Some(dir.into())),
+            None => (artifacts, None),
+        };
+        let quantizer = Self {
+            artifacts,
+            artifacts_dir,
+            backend: Backend::default(),
+            target: None,
+            math: device.math(),
+            sm_count: device.sm_count,
+            plan: None,
+            grid_limit: MAX_GRID,
+            modules: Default::default(),
+            home: Home { context, device: Arc::new(device) },
+        };
+        match environment.target {
+            Some(name) => quantizer.with_target(&name),
+            None => Ok(quantizer),
+        }
+    }
+
+    /// With another backend than [`Backend::Auto`]. Whether it has an artifact for the device shows at
+    /// [`Quantizer::prepare`].
+    #[must_use]
+    pub fn with_backend(self, backend: Backend) -> Self {
+        Self { backend, modules: Default::default(), ..self }
+    }
+
+    /// With the artifacts of one target, say `"sm_89"`, so that what older devices run is tested on a newer one. The math
+    /// mode stays as it is: a target that lacks it is an error at [`Quantizer::prepare`].
+    ///
+    /// # Errors
+    /// [`Error::UnknownTarget`]; [`Error::UnsupportedTarget`] if the device runs neither the target's cubin nor its PTX.
+    pub fn with_target(self, name: &str) -> Result<Self, Error> {
+        let target = Target::by_name(name).ok_or_else(|| Error::UnknownTarget { name: name.to_owned() })?;
+        let actual = self.home.device.capability;
+        if !Backend::Auto.runs(target, actual) {
+            let expected = target.capability;
+            return Err(Error::UnsupportedTarget { backend: Backend::Auto, target: target.name, expected, actual });
+        }
+        Ok(Self { target: Some(target), modules: Default::default(), ..self })
+    }
+
+    /// With another math mode than the reference's on this device.
+    ///
+    /// # Errors
+    /// [`Error::UnsupportedMath`] for fast mode on another compute capability than 9.0, for which it is not proved.
+    pub fn with_math(self, math: MathMode) -> Result<Self, Error> {
+        let actual = self.home.device.capability;
+        if math == MathMode::Fast && MathMode::of_reference(actual) != MathMode::Fast {
+            return Err(Error::UnsupportedMath { math, expected: MathMode::FAST_CAPABILITY, actual });
+        }
+        Ok(Self { math, modules: Default::default(), ..self })
+    }
+
+    /// With another multiprocessor count for the threshold that legacy zero rows follow
+    /// ([`ptq_spec::Options::guard`]). The launch geometry keeps to the device.
+    #[must_use]
+    pub fn with_sm_count(self, sm_count: u32) -> Self {
+        Self { sm_count, ..self }
+    }
+
+    /// With one kernel entry and number of threads for every call, instead of the policy's choice: to measure and to test.
+    /// Whether it fits a call shows at [`Quantizer::prepare`].
+    ///
+    /// # Errors
+    /// [`crate::PlanError::UnknownEntry`], [`crate::PlanError::Threads`].
+    pub fn with_plan(self, plan: Plan) -> Result<Self, Error> {
+        plan.check_entry()?;
+        Ok(Self { plan: Some(plan), ..self })
+    }
+
+    /// With at most `ctas` CTAs per grid instead of the device's 2^31 - 1, so that a test can split a call into several
+    /// grids without 2^31 rows. More than the device's limit counts as the limit.
+    #[must_use]
+    pub fn with_grid_limit(self, ctas: NonZeroU32) -> Self {
+        Self { grid_limit: ctas.get().min(MAX_GRID), ..self }
+    }
+
+    /// The math mode.
+    pub fn math(&self) -> MathMode {
+        self.math
+    }
+
+    /// The multiprocessor count that legacy zero rows follow.
+    pub fn sm_count(&self) -> u32 {
+        self.sm_count
+    }
+
+    /// The backend as chosen, which may be [`Backend::Auto`]; [`crate::Prepared::plan`] says what it came to.
+    pub fn backend(&self) -> Backend {
+        self.backend
+    }
+
+    /// The device.
+    pub fn device(&self) -> &DeviceInfo {
+        &self.home.device
+    }
+
+    pub(crate) fn grid_limit(&self) -> u32 {
+        self.grid_limit
+    }
+
+    pub(crate) fn home(&self) -> &Home {
+        &self.home
+    }
+
+    /// The module for an element type. The quantizer's context is current.
+    pub(crate) fn module(&self, element: Element) -> Result<&'static Module, Error> {
+        let known = &self.modules[element as usize];
+        if let Some(module) = known.get() {
+            return Ok(module);
+        }
+        let request = Request {
+            artifacts: self.artifacts,
+            dir: self.artifacts_dir.as_deref(),
+            device: self.home.device.capability,
+            target: self.target,
+            math: self.math,
+            element,
+        };
+        let (first, second) = request.candidates(self.backend)?;
+        let module = modules::load(self.home.context, first, second)?;
+        Ok(known.get_or_init(|| module))
+    }
+
+    /// The plan for a call: the forced one if it fits, else the policy's.
+    pub(crate) fn plan_for(&self, target: &Target, call: Call) -> Result<Plan, Error> {
+        match self.plan {
+            Some(plan) => {
+                plan.check(target, call)?;
+                Ok(plan)
+            }
+            None => Ok(policy::plan(target, call, self.home.device.sm_count)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ptq_spec::ComputeCapability;
+    use ptq_spec::per_token::{Entry, Strategy};
+
+    const EMPTY: Artifacts = Artifacts(&[]);
+
+    fn quantizer(major: u32, minor: u32, environment: Environment) -> Result<Quantizer, Error> {
+        let capability = ComputeCapability(major, minor);
+        let device = DeviceInfo { ordinal: 0, name: "none".to_owned(), capability, sm_count: 132 };
+        Quantizer::assemble(EMPTY, device, Context::NONE, environment)
+    }
+
+    fn h200() -> Quantizer {
+        quantizer(9, 0, Environment::default()).unwrap()
+    }
+
+    #[test]
+    fn new_without_driver_device_or_context_is_a_typed_error() {
+        // No test of this program creates a context.
+        let error = Quantizer::new(EMPTY).unwrap_err();
+        assert!(matches!(error, Error::NoDriver { .. } | Error::NoDevice { .. } | Error::NoContext), "{error}");
+    }
+
+    #[test]
+    fn math_and_sm_count_default_to_the_device() {
+        assert_eq!((h200().math(), h200().sm_count()), (MathMode::Fast, 132));
+        assert_eq!(quantizer(8, 9, Environment::default()).unwrap().math(), MathMode::Precise);
+        assert_eq!(h200().with_sm_count(7).sm_count(), 7);
+        assert_eq!(h200().backend(), Backend::Auto);
+    }
+
+    #[test]
+    fn fast_math_is_refused_where_it_is_not_proved() {
+        assert_eq!(h200().with_math(MathMode::Precise).unwrap().math(), MathMode::Precise);
+        for (major, minor) in [(8, 0), (8, 9), (10, 0), (12, 0)] {
+            let error = quantizer(major, minor, Environment::default()).unwrap().with_math(MathMode::Fast).unwrap_err();
+            let expected = Error::UnsupportedMath {
+                math: MathMode::Fast,
+                expected: ComputeCapability(9, 0),
+                actual: ComputeCapability(major, minor),
+            };
+            assert_eq!(error, expected);
+        }
+    }
+
+    #[test]
+    fn target_is_checked_when_it_is_named() {
+        assert_eq!(h200().with_target("sm_90").unwrap().target.unwrap().name, "sm_90");
+        assert_eq!(h200().with_target("sm_9").unwrap_err(), Error::UnknownTarget { name: "sm_9".to_owned() });
+        let error = h200().with_target("sm_120").unwrap_err();
+        assert!(matches!(error, Error::UnsupportedTarget { target: "sm_120", .. }), "{error}");
+    }
+
+    #[test]
+    fn environment_forces_target_and_artifacts() {
+        let with_target = |name: &str| Environment { target: Some(name.to_owned()), artifacts: None };
+        assert_eq!(quantizer(9, 0, with_target("sm_89")).unwrap().target.unwrap().name, "sm_89");
+        assert!(matches!(quantizer(9, 0, with_target("nope")).unwrap_err(), Error::UnknownTarget { .. }));
+        let dir = PathBuf::from("/nowhere/at/all");
+        let environment = Environment { target: None, artifacts: Some(dir.clone()) };
+        assert_eq!(quantizer(9, 0, environment).unwrap_err(), Error::NoArtifactFiles { dir });
+    }
+
+    #[test]
+    fn missing_artifact_and_math_of_a_target_are_errors_of_their_own() {
+        let error = h200().module(Element::F16).unwrap_err();
+        assert!(matches!(error, Error::NoArtifact { dir: None, .. }), "{error}");
+        let error = h200().with_target("sm_89").unwrap().module(Element::F16).unwrap_err();
+        assert!(matches!(error, Error::TargetMath { target: "sm_89", math: MathMode::Fast, .. }), "{error}");
+    }
+
+    #[test]
+    fn forced_plan_replaces_the_policy_and_is_checked() {
+        let entry = Entry::find(Strategy::CtaTwoPass, 1, 1).unwrap();
+        let plan = Plan { entry, threads: 64 };
+        let call = Call { element: Element::F32, rows: 1, hidden: 4, x: 0, q: 0 };
+        let target = Target::by_name("sm_90").unwrap();
+        assert_eq!(h200().with_plan(plan).unwrap().plan_for(target, call).unwrap(), plan);
+        assert!(matches!(h200().with_plan(Plan { threads: 1, ..plan }).unwrap_err(), Error::Plan(_)));
+        let narrow = Plan { entry: Entry::find(Strategy::Warp, 8, 1).unwrap(), threads: 32 };
+        assert!(matches!(h200().with_plan(narrow).unwrap().plan_for(target, call).unwrap_err(), Error::Plan(_)));
+    }
+}
