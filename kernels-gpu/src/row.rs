@@ -105,7 +105,7 @@ pub unsafe fn held<V: Vector, const N: usize>(row: Row, member: Member, reduce: 
     let inverse = unsafe { row.finish_absmax(absmax, member) };
 
     let mut index = member.index;
-    for vector in held {
+    for vector in &held {
         if index < vectors {
             // SAFETY: index < vectors, and no other thread has this index.
             unsafe { vector.store_codes(inverse, row.q, u64::from(index)) };

@@ -1,0 +1,82 @@
+//! What is built, with which flags.
+
+use crate::manifest::{Manifest, Tools};
+use crate::{ArtifactsError, Folders, sources};
+use cuda_builder::{Arch, CudaBuilder, Toolchain};
+use ptq_spec::{Element, MathMode, TARGETS, Target, artifact_stem};
+use std::fs;
+use std::path::Path;
+
+/// One artifact of the plan.
+#[derive(Debug, Clone, Copy)]
+pub struct Planned {
+    /// The GPU it is for.
+    pub target: &'static Target,
+    /// How it computes.
+    pub math: MathMode,
+    /// The input's element type.
+    pub element: Element,
+}
+
+/// Every artifact, in the order of the targets.
+pub fn plan() -> impl Iterator<Item = Planned> {
+    TARGETS.iter().flat_map(|target| {
+        Element::ALL
+            .into_iter()
+            .flat_map(move |element| target.math.iter().map(move |&math| Planned { target, math, element }))
+    })
+}
+
+impl Planned {
+    /// File name without extension.
+    pub fn stem(&self) -> String {
+        artifact_stem(self.element, self.target, self.math).to_string()
+    }
+
+    fn build(&self, folders: &Folders, toolchain: &Toolchain, out: &Path) -> Result<(), ArtifactsError> {
+        let fast = self.math == MathMode::Fast;
+        CudaBuilder::new(folders.kernels())
+            .arch(Arch { name: self.target.name, ptx_version: self.target.ptx_version })
+            .ftz(fast)
+            .fast_div(fast)
+            .fast_sqrt(fast)
+            // A fused product and sum rounds once instead of twice, in neither mode of the reference.
+            .fma_contraction(false)
+            .features([self.element.name()])
+            .toolchain(toolchain)
+            .target_dir(folders.device_target())
+            .copy_to(out.join(self.stem() + ".ptx"))
+            .cubin_to(out.join(self.stem() + ".cubin"))
+            .build()?;
+        Ok(())
+    }
+}
+
+/// Builds the artifacts that `wanted` keeps into `out`, and the manifest when those are all.
+///
+/// # Errors
+/// [`ArtifactsError::Build`] with what a tool says, [`ArtifactsError::Io`].
+pub fn build(
+    folders: &Folders,
+    toolchain: &Toolchain,
+    out: &Path,
+    wanted: impl Fn(&Planned) -> bool,
+) -> Result<Option<Manifest>, ArtifactsError> {
+    // Before the build: a source edited meanwhile makes the manifest stale, as it should.
+    let sources = sources::hash(folders)?;
+    fs::create_dir_all(out).map_err(|e| ArtifactsError::io(out, e))?;
+    let mut complete = true;
+    for planned in plan() {
+        if wanted(&planned) {
+            planned.build(folders, toolchain, out)?;
+        } else {
+            complete = false;
+        }
+    }
+    if !complete {
+        return Ok(None);
+    }
+    let manifest = Manifest::describe(out, sources, Tools::of(toolchain, out)?)?;
+    manifest.write(out)?;
+    Ok(Some(manifest))
+}

@@ -1,0 +1,66 @@
+//! What the library's build script does.
+
+use crate::build::plan;
+use crate::{ArtifactsError, Folders, Manifest, build, sources};
+use cuda_builder::Toolchain;
+use ptq_spec::TARGETS;
+use std::fmt::Write as _;
+use std::fs;
+use std::path::Path;
+
+/// Fills `out_dir` with the artifacts of the sources present, and with `artifacts.rs`, which embeds them.
+///
+/// The checked-in files are taken where their manifest is of these sources; else fresh ones are built. Prints what cargo
+/// must watch.
+///
+/// # Errors
+/// [`ArtifactsError::Stale`] where the sources changed and no toolchain is there; a damaged file; what a build says.
+pub fn embed(folders: &Folders, out_dir: &Path) -> Result<(), ArtifactsError> {
+    for folder in sources::FOLDERS.iter().chain(&["artifacts", "Cargo.lock"]) {
+        println!("cargo::rerun-if-changed={}", folders.root().join(folder).display());
+    }
+    for variable in [cuda_builder::toolchain::RUSTC_VARIABLE, cuda_builder::toolchain::NVIDIA_VARIABLE] {
+        println!("cargo::rerun-if-env-changed={variable}");
+    }
+    let manifest = Manifest::read(folders)?;
+    match manifest.check_sources(folders) {
+        Ok(()) => copy(&manifest, folders, out_dir)?,
+        Err(ArtifactsError::StaleManifest { .. }) => {
+            let toolchain = Toolchain::find(Some(folders.root())).map_err(ArtifactsError::Stale)?;
+            build(folders, &toolchain, out_dir, |_| true)?;
+        }
+        Err(other) => return Err(other),
+    }
+    let path = out_dir.join("artifacts.rs");
+    fs::write(&path, table()).map_err(|e| ArtifactsError::io(&path, e))
+}
+
+fn copy(manifest: &Manifest, folders: &Folders, out_dir: &Path) -> Result<(), ArtifactsError> {
+    manifest.check_files(&folders.artifacts())?;
+    for file in manifest.files.keys() {
+        let from = folders.artifacts().join(file);
+        fs::copy(&from, out_dir.join(file)).map_err(|e| ArtifactsError::io(&from, e))?;
+    }
+    Ok(())
+}
+
+/// Rust source of the table.
+fn table() -> String {
+    let mut text = String::from(
+        "/// The artifacts embedded in this library: PTX and a cubin per target, math mode and element type.\n\
+         pub static ARTIFACTS: ::ptq_host::Artifacts = ::ptq_host::Artifacts(&[\n",
+    );
+    for planned in plan() {
+        let index = TARGETS.iter().position(|target| target == planned.target).expect("the plan is of these targets");
+        let stem = planned.stem();
+        let (math, element) = (planned.math, planned.element);
+        writeln!(
+            text,
+            "    ::ptq_host::Artifact {{ target: &::ptq_spec::TARGETS[{index}], math: ::ptq_spec::MathMode::{math:?}, \
+             element: ::ptq_spec::Element::{element:?}, ptx: include_str!(\"{stem}.ptx\"), \
+             cubin: include_bytes!(\"{stem}.cubin\") }},"
+        )
+        .expect("a String takes any text");
+    }
+    text + "]);\n"
+}
