@@ -1,0 +1,102 @@
+//! One call: input, shape, parameters, and the buffers it writes.
+
+use crate::Buffer;
+use half::{bf16, f16};
+use ptq_cpu::Params;
+use ptq_spec::{Element, Shape};
+use std::sync::Arc;
+
+/// What rows beyond the input's, and guards, hold before and must hold after.
+const UNTOUCHED_CODE: u8 = 0xA5;
+/// The same for scales: no scale is negative.
+const UNTOUCHED_SCALE: f32 = -1234.5;
+
+/// An input `x[rows, hidden]`. Its guards are infinite: reading one as an element shows in the scale.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Tensor {
+    /// Of IEEE binary16.
+    F16(Buffer<f16>),
+    /// Of bfloat16.
+    Bf16(Buffer<bf16>),
+    /// Of IEEE binary32.
+    F32(Buffer<f32>),
+}
+
+impl Tensor {
+    /// Type of the elements.
+    pub const fn element(&self) -> Element {
+        match self {
+            Self::F16(_) => Element::F16,
+            Self::Bf16(_) => Element::Bf16,
+            Self::F32(_) => Element::F32,
+        }
+    }
+
+    /// Bits of the element at `index`, rows after each other.
+    pub(crate) fn bits(&self, index: usize) -> u32 {
+        match self {
+            Self::F16(x) => x.operand()[index].to_bits().into(),
+            Self::Bf16(x) => x.operand()[index].to_bits().into(),
+            Self::F32(x) => x.operand()[index].to_bits(),
+        }
+    }
+}
+
+/// One call.
+#[derive(Debug, Clone)]
+pub struct Case {
+    /// What the case is about, with element, shape and math mode.
+    pub name: String,
+    /// `x[rows, hidden]`.
+    pub x: Arc<Tensor>,
+    /// Shape of the three operands.
+    pub shape: Shape,
+    /// What the bits depend on besides.
+    pub params: Params,
+    /// Bytes by which `q` is off a vector's alignment.
+    pub(crate) q_offset: usize,
+    /// What each row is, for failures; empty where they are all alike.
+    pub(crate) row_kinds: Arc<[String]>,
+    /// Codes `[rows, hidden]` and scales `[rows]` that were recorded; `None`: the oracle computes them.
+    pub(crate) recorded: Option<(Vec<u8>, Vec<f32>)>,
+}
+
+/// The buffers that a call writes.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Output {
+    /// Codes `q[rows_out, hidden]`.
+    pub q: Buffer<u8>,
+    /// Scales `s[rows_out]`.
+    pub s: Buffer<f32>,
+}
+
+impl Case {
+    /// Buffers of the case's size that nobody wrote to.
+    pub fn output(&self) -> Output {
+        let rows_out = self.shape.rows_out() as usize;
+        let codes = rows_out * self.shape.hidden() as usize;
+        Output {
+            q: Buffer::new(std::iter::repeat_n(UNTOUCHED_CODE, codes), self.q_offset, UNTOUCHED_CODE),
+            s: Buffer::new(std::iter::repeat_n(UNTOUCHED_SCALE, rows_out), 0, UNTOUCHED_SCALE),
+        }
+    }
+
+    /// Bytes that the call reads and writes at least.
+    pub fn bytes(&self) -> u64 {
+        let (rows, hidden) = (self.shape.rows(), self.shape.hidden());
+        rows * hidden * (self.x.element().bytes() as u64 + 1) + rows * size_of::<f32>() as u64
+    }
+}
+
+impl Output {
+    /// Complements every bit that the case's rows make up.
+    pub(crate) fn complement(&mut self, shape: Shape) {
+        let rows = shape.rows() as usize;
+        for code in &mut self.q.operand_mut()[..rows * shape.hidden() as usize] {
+            *code = !*code;
+        }
+        for scale in &mut self.s.operand_mut()[..rows] {
+            *scale = f32::from_bits(!scale.to_bits());
+        }
+    }
+}

@@ -1,0 +1,161 @@
+//! The suite itself: what it must catch, it catches, and says where.
+
+use ptq_spec::MathMode;
+use ptq_suite::{Case, Implementation, Mismatch, Oracle, Output, Place, Reason, cases, check, cpu, golden, run};
+use std::error::Error;
+
+/// The scalar implementation, then `spoil`.
+struct Spoiled<F>(F);
+
+impl<F: Fn(&Case, &mut Output) -> Result<(), Box<dyn Error>>> Implementation for Spoiled<F> {
+    fn name(&self) -> String {
+        "spoiled".into()
+    }
+
+    fn quantize(&self, case: &Case, out: &mut Output) -> Result<(), Box<dyn Error>> {
+        cpu::Scalar.quantize(case, out)?;
+        (self.0)(case, out)
+    }
+}
+
+/// 1 row of 1076 into 17 rows.
+fn case() -> Case {
+    cases::padded().find(|case| case.shape.rows() == 1).expect("there is such a case")
+}
+
+fn mismatch(spoil: impl Fn(&Case, &mut Output)) -> Mismatch {
+    let spoiled = Spoiled(|case: &Case, out: &mut Output| {
+        spoil(case, out);
+        Ok(())
+    });
+    match check(&spoiled, Oracle::Scalar, &case()) {
+        Err(Reason::Bits(mismatch)) => *mismatch,
+        other => panic!("expected a mismatch, got {other:?}"),
+    }
+}
+
+#[test]
+fn the_same_bits_pass() {
+    check(&cpu::Scalar, Oracle::Scalar, &case()).unwrap();
+}
+
+/// Every element differs from what is expected before the implementation writes it.
+#[test]
+fn nothing_written() {
+    struct Nothing;
+    impl Implementation for Nothing {
+        fn name(&self) -> String {
+            "nothing".into()
+        }
+        fn quantize(&self, _: &Case, _: &mut Output) -> Result<(), Box<dyn Error>> {
+            Ok(())
+        }
+    }
+    for case in cases::padded().chain(golden::cases()) {
+        match check(&Nothing, Oracle::Scalar, &case) {
+            Err(Reason::Bits(mismatch)) => {
+                assert_eq!((mismatch.operand, mismatch.differing as u64), ("s", case.shape.rows()), "{}", case.name);
+            }
+            other => assert!(other.is_ok() && case.shape.rows() == 0, "{}: {other:?}", case.name),
+        }
+    }
+}
+
+#[test]
+fn one_code_left_unwritten() {
+    let untouched = std::cell::Cell::new(0);
+    // The scalar implementation has overwritten the poison; its complement is what was there.
+    let found = mismatch(|_, out| {
+        let code = &mut out.q.operand_mut()[1075];
+        *code = !*code;
+        untouched.set(*code);
+    });
+    assert_eq!((found.operand, found.differing, found.total), ("q", 1, 17 * 1076));
+    assert_eq!((found.expected, found.actual), (u32::from(!untouched.get()), u32::from(untouched.get())));
+    assert!(matches!(found.place, Place::Row { row: 0, column: Some(1075), .. }), "{}", found.place);
+}
+
+#[test]
+fn one_bit_of_a_scale() {
+    let found = mismatch(|_, out| {
+        let scale = &mut out.s.operand_mut()[0];
+        *scale = f32::from_bits(scale.to_bits() ^ 1);
+    });
+    assert_eq!((found.operand, found.differing, found.total), ("s", 1, 17));
+    assert_eq!(found.expected, found.actual ^ 1);
+    assert_eq!(found.place, Place::Row { row: 0, column: None, kind: String::new(), x: None });
+}
+
+#[test]
+fn the_sign_of_zero() {
+    let zeros = cases::specials().next().expect("there are special values");
+    let negate_first_zero = Spoiled(|_: &Case, out: &mut Output| {
+        let zero = out.q.operand_mut().iter_mut().find(|code| **code == 0).expect("a special row holds zeros");
+        *zero = 0x80;
+        Ok(())
+    });
+    match check(&negate_first_zero, Oracle::Scalar, &zeros) {
+        Err(Reason::Bits(found)) => {
+            assert_eq!((found.operand, found.differing, found.expected, found.actual), ("q", 1, 0, 0x80));
+            let Place::Row { kind, .. } = found.place else { panic!("{}", found.place) };
+            assert!(!kind.is_empty());
+        }
+        other => panic!("expected a mismatch, got {other:?}"),
+    }
+}
+
+#[test]
+fn writes_beyond_the_input_s_rows() {
+    let found = mismatch(|_, out| out.q.operand_mut()[16 * 1076] = 0);
+    assert_eq!((found.operand, found.place), ("q", Place::Tail { row: 16 }));
+    let found = mismatch(|_, out| out.s.operand_mut()[1] = 1.0);
+    assert_eq!((found.operand, found.place), ("s", Place::Tail { row: 1 }));
+}
+
+#[test]
+fn writes_outside_the_operands() {
+    let found = mismatch(|_, out| {
+        let end = out.q.range().end;
+        out.q.whole_mut()[end] = 0;
+    });
+    assert_eq!((found.operand, found.place), ("q", Place::Guard { index: 17 * 1076 }));
+    let found = mismatch(|_, out| {
+        let start = out.s.range().start;
+        out.s.whole_mut()[start - 1] = 0.0;
+    });
+    assert_eq!((found.operand, found.place), ("s", Place::Guard { index: -1 }));
+}
+
+#[test]
+fn the_other_math_mode() {
+    let other_mode = Spoiled(|case: &Case, out: &mut Output| {
+        let math = match case.params.math {
+            MathMode::Fast => MathMode::Precise,
+            MathMode::Precise => MathMode::Fast,
+        };
+        let mut case = case.clone();
+        case.params.math = math;
+        cpu::Scalar.quantize(&case, out)
+    });
+    for case in golden::cases() {
+        assert!(check(&other_mode, Oracle::Scalar, &case).is_err(), "{}", case.name);
+    }
+}
+
+#[test]
+fn an_error_and_no_case_at_all() {
+    let refusing = Spoiled(|_: &Case, _: &mut Output| Err("out of paper".into()));
+    let failures = run(&refusing, Oracle::Scalar, [case()]).unwrap_err();
+    assert_eq!((failures.cases, failures.failures.len()), (1, 1));
+    assert!(matches!(&failures.failures[0].reason, Reason::Refused(error) if error.to_string() == "out of paper"));
+
+    let failures = run(&cpu::Scalar, Oracle::Scalar, []).unwrap_err();
+    assert_eq!((failures.cases, failures.failures.len()), (0, 0));
+}
+
+#[test]
+fn a_run_stops_after_sixteen_failures() {
+    let refusing = Spoiled(|_: &Case, _: &mut Output| Err("out of paper".into()));
+    let failures = run(&refusing, Oracle::Scalar, std::iter::repeat_with(case)).unwrap_err();
+    assert_eq!((failures.cases, failures.failures.len()), (16, 16));
+}
