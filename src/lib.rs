@@ -1,4 +1,87 @@
-//! Dynamic per-token FP8 E4M3 quantization.
+//! Dynamic per-token FP8 E4M3 quantization, bit-exact with SGLang's `sgl_per_token_quant_fp8`, on NVIDIA GPUs and CPUs.
+//!
+//! `x[rows, hidden]` of f16, bf16 or f32 becomes E4M3 codes `q[rows, hidden]`, one byte each, and scales `s[rows]` in f32.
+//! For each row (each token):
+//!
+//! ```text
+//! s = max |x| / 448            448 is the largest finite E4M3 value
+//! q = e4m3(clamp(x / s, ±448))
+//! ```
+//!
+//! so that `q * s` is close to `x`. How scale, inverse and product are rounded is the [`MathMode`], which the reference
+//! takes from the device: bits differ between the two modes and between nothing else. `hidden` is a multiple of 4; the
+//! outputs may have more rows than the input, which keep their bytes ([`Shape::padded`]).
+//!
+//! # On the CPU
+//!
+//! ```
+//! use half::bf16;
+//! use per_token_quant_fp8::cpu::{self, Params};
+//! use per_token_quant_fp8::{MathMode, Shape, ShapeError};
+//!
+//! let x = [7.0, -3.5, 0.0, 1.75].map(bf16::from_f32); // x[1, 4]
+//! let (mut q, mut s) = ([0; 4], [0.0; 1]); // q[1, 4], s[1]
+//! cpu::quantize(&x, &mut q, &mut s, Shape::new(1, 4)?, Params::new(MathMode::Precise))?;
+//! assert_eq!(s, [7.0 / 448.0]);
+//! assert_eq!(q, [0x7E, 0xF6, 0x00, 0x6E]); // 448, -224, 0, 112
+//! # Ok::<(), ShapeError>(())
+//! ```
+#![cfg_attr(
+    feature = "cuda",
+    doc = r#"
+# On a GPU
+
+With the feature `cuda`, on whatever context is current:
+
+```no_run
+use per_token_quant_fp8::cust::memory::DeviceBuffer;
+use per_token_quant_fp8::cust::stream::{Stream, StreamFlags};
+use per_token_quant_fp8::{Bf16, Options, Shape, cust, quantizer};
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let _context = cust::quick_init()?;
+    let stream = Stream::new(StreamFlags::DEFAULT, None)?;
+    let quantizer = quantizer()?;
+
+    let shape = Shape::new(16, 4096)?;
+    let x = DeviceBuffer::from_slice(&vec![Bf16(half::bf16::ONE); 16 * 4096])?; // x[16, 4096]
+    let mut q = DeviceBuffer::<u8>::zeroed(16 * 4096)?; // q[16, 4096]
+    let mut s = DeviceBuffer::<f32>::zeroed(16)?; // s[16]
+    quantizer.prepare(&x, &mut q, &mut s, shape, Options::default())?.run(&stream)?;
+    Ok(())
+}
+```
+
+An engine with pointers of its own calls [`Quantizer::quantize_raw`]. Where there is no driver or no device,
+[`quantizer`] says so as an [`Error`], and the program can take [`cpu`] instead: give it the [`Params`](cpu::Params) of
+the device whose bits are wanted.
+"#
+)]
+#![cfg_attr(
+    not(feature = "cuda"),
+    doc = "\n# On a GPU\n\nThe feature `cuda` brings the GPU runtime; see the README for what it needs at build time."
+)]
 
 pub use ptq_cpu as cpu;
-pub use ptq_spec::{Dispatch, Element, MathMode, Options, Shape, ShapeError, ZeroRows};
+pub use ptq_spec as spec;
+pub use ptq_spec::{
+    ComputeCapability, Dispatch, Element, MathMode, Options, Shape, ShapeError, TARGETS, Target, ZeroRows,
+};
+
+#[cfg(feature = "cuda")]
+pub use ptq_host::{
+    Artifact, Artifacts, Backend, Bf16, Choice, DeviceInfo, Driver, DriverError, DriverVersion, Error, F16, GpuElement,
+    Plan, PlanError, Prepared, Quantizer, RawArgs, cust, probe,
+};
+
+#[cfg(feature = "cuda")]
+include!(concat!(env!("OUT_DIR"), "/artifacts.rs"));
+
+/// A quantizer with the embedded [`ARTIFACTS`], on the device of the current context.
+///
+/// # Errors
+/// Those of [`Quantizer::new`].
+#[cfg(feature = "cuda")]
+pub fn quantizer() -> Result<Quantizer, Error> {
+    Quantizer::new(ARTIFACTS)
+}
