@@ -1,0 +1,147 @@
+//! What the embedded artifacts must look like. Runs anywhere: it reads their text.
+
+use per_token_quant_fp8::{ARTIFACTS, Artifact};
+use ptq_spec::per_token::{ENTRIES, Entry, LANES_PER_WARP, Strategy};
+use ptq_spec::{Element, MathMode, TARGETS};
+
+/// The text of one entry, from its name to the brace that ends it.
+fn body<'a>(ptx: &'a str, entry: &str) -> &'a str {
+    let start = ptx.find(&format!(".visible .entry {entry}(")).unwrap_or_else(|| panic!("no entry {entry}"));
+    let end = ptx[start..].find("\n}\n").unwrap_or_else(|| panic!("entry {entry} has no end"));
+    &ptx[start..start + end]
+}
+
+fn count(text: &str, instruction: &str) -> usize {
+    text.lines().filter(|line| line.contains(instruction)).count()
+}
+
+/// Calls `check` with every artifact, entry and entry's text.
+fn each_entry(check: impl Fn(&Artifact, &Entry, &str, &str)) {
+    for artifact in ARTIFACTS.0 {
+        for entry in ENTRIES {
+            let name = format!("{} {}", artifact.stem(), entry.name);
+            check(artifact, entry, body(artifact.ptx, entry.name), &name);
+        }
+    }
+}
+
+#[test]
+fn every_target_math_and_element_is_there_once() {
+    for target in TARGETS {
+        for &math in target.math {
+            for element in Element::ALL {
+                let found = ARTIFACTS.0.iter().filter(|a| (a.target, a.math, a.element) == (target, math, element)).count();
+                assert_eq!(found, 1, "{target} {math} {element}");
+            }
+        }
+    }
+    let planned: usize = TARGETS.iter().map(|target| target.math.len() * Element::ALL.len()).sum();
+    assert_eq!(ARTIFACTS.0.len(), planned);
+}
+
+#[test]
+fn ptx_header_is_the_target_with_the_lowest_version() {
+    for artifact in ARTIFACTS.0 {
+        let (major, minor) = artifact.target.ptx_version;
+        for line in [format!(".version {major}.{minor}"), format!(".target {}", artifact.target.name)] {
+            assert_eq!(artifact.ptx.lines().filter(|l| **l == line).count(), 1, "{}: {line}", artifact.stem());
+        }
+        assert_eq!(count(artifact.ptx, ".version "), 1, "{}", artifact.stem());
+    }
+}
+
+#[test]
+fn ptx_has_exactly_the_entries() {
+    for artifact in ARTIFACTS.0 {
+        assert_eq!(count(artifact.ptx, ".entry "), ENTRIES.len(), "{}", artifact.stem());
+        assert!(artifact.cubin.starts_with(b"\x7fELF"), "{}: the cubin is no ELF file", artifact.stem());
+        for entry in ENTRIES {
+            let name = entry.name.as_bytes();
+            let found = artifact.cubin.windows(name.len()).any(|window| window == name);
+            assert!(found, "{}: no {} in the cubin", artifact.stem(), entry.name);
+        }
+    }
+}
+
+#[test]
+fn rows_are_held_in_registers() {
+    each_entry(|_, _, text, name| assert_eq!(count(text, ".local"), 0, "{name} uses local memory"));
+}
+
+#[test]
+fn launch_bounds_are_the_strategys() {
+    each_entry(|_, entry, text, name| {
+        let bound = format!(".maxntid {}", entry.strategy.max_threads());
+        assert!(text.lines().any(|line| line == bound), "{name}: no `{bound}`");
+    });
+}
+
+/// rustc's JumpThreading copies barriers and shuffles into both arms of a branch; the build turns it off.
+#[test]
+fn barriers_and_shuffles_are_the_ones_written() {
+    each_entry(|artifact, entry, text, name| {
+        assert_eq!(count(text, "bar.sync") + count(text, "barrier."), entry.strategy.barriers(), "{name}: barriers");
+        // A CTA reduces within its warps, then over them.
+        let reductions = if entry.strategy == Strategy::Warp { 1 } else { 2 };
+        let (redux, shuffles) = if artifact.target.name == "sm_100f" {
+            (reductions, 0)
+        } else {
+            (0, reductions * LANES_PER_WARP.ilog2() as usize)
+        };
+        assert_eq!(count(text, "redux.sync.max.f32"), redux, "{name}: redux");
+        assert_eq!(count(text, "redux."), redux, "{name}: other redux");
+        assert_eq!(count(text, "shfl.sync.bfly.b32"), shuffles, "{name}: shuffles");
+        assert_eq!(count(text, "shfl."), shuffles, "{name}: other shuffles");
+    });
+}
+
+#[test]
+fn arithmetic_is_the_modes() {
+    each_entry(|artifact, _, text, name| {
+        let fast = usize::from(artifact.math == MathMode::Fast);
+        assert_eq!(count(text, "rcp.approx.ftz.f32"), fast, "{name}: approximate reciprocals");
+        assert_eq!(count(text, ".approx"), fast, "{name}: approximate instructions");
+        assert_eq!(count(text, "rcp.rn.f32"), 1 - fast, "{name}: rounded reciprocals");
+        assert_eq!(count(text, "div.rn.f32"), 1 - fast, "{name}: rounded divisions");
+        assert_eq!(count(text, "0f3B124925"), fast, "{name}: products with 1/448");
+        assert_eq!(count(text, ".ftz") > 0, artifact.math == MathMode::Fast, "{name}: flushing");
+        for foreign in ["fma.", "f32x2", ".f64"] {
+            assert_eq!(count(text, foreign), 0, "{name}: {foreign}");
+        }
+    });
+}
+
+#[test]
+fn fast_mode_flushes_wherever_it_rounds_or_compares() {
+    each_entry(|artifact, _, text, name| {
+        if artifact.math == MathMode::Fast {
+            for operation in ["mul.rn", "mul", "max", "min", "setp.eq", "setp.neu", "setp.lt"] {
+                let kept = count(text, &format!("{operation}.f32"));
+                assert_eq!(kept, 0, "{name}: {operation}.f32 keeps subnormals");
+            }
+        }
+    });
+}
+
+#[test]
+fn accesses_are_as_wide_as_the_vectors() {
+    each_entry(|artifact, entry, text, name| {
+        if entry.strategy == Strategy::CtaTwoPass {
+            return;
+        }
+        let vectors = entry.vectors_per_thread as usize;
+        let bytes = entry.elements_per_vector as usize * artifact.element.bytes();
+        let access = bytes.min(artifact.target.vector_bytes);
+        let suffix = |bytes: usize| if bytes == 4 { "b32".to_string() } else { format!("v{}.b32", bytes / 4) };
+        let loads = text.lines().filter(|line| line.contains("ld.global.nc"));
+        let wide = loads.clone().filter(|line| line.contains(&format!(".{} ", suffix(access)))).count();
+        assert_eq!(wide, vectors * bytes / access, "{name}: loads of {access} bytes");
+        assert_eq!(loads.count(), wide, "{name}: narrower loads");
+        // One more store than vectors: the scale.
+        assert_eq!(count(text, "st.global"), vectors + 1, "{name}: stores");
+        let store = entry.elements_per_vector as usize;
+        let scale = usize::from(store == 4);
+        let wide = count(text, &format!("st.global.{} ", suffix(store)));
+        assert_eq!(wide, vectors + scale, "{name}: stores of {store} bytes");
+    });
+}
