@@ -105,7 +105,10 @@ impl fmt::Display for ShapeError {
                  pass a pointer aligned to its element"
             ),
             Self::Overlap { kernel, operand, other } => {
-                write!(f, "{kernel}: `{operand}` and `{other}` overlap, expected disjoint buffers; give each its own memory")
+                write!(
+                    f,
+                    "{kernel}: `{operand}` and `{other}` overlap, expected disjoint buffers; give each its own memory"
+                )
             }
         }
     }

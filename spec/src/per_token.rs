@@ -143,3 +143,45 @@ impl Entry {
         Some(lanes as u64 * self.elements_per_vector as u64 * self.vectors_per_thread as u64)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    extern crate std;
+
+    use super::*;
+    use std::format;
+
+    #[test]
+    fn entry_names_are_unique_and_say_what_the_entry_is() {
+        for (i, entry) in ENTRIES.iter().enumerate() {
+            let (elements, vectors) = (entry.elements_per_vector, entry.vectors_per_thread);
+            let name = match entry.strategy {
+                Strategy::Warp => format!("{KERNEL}_warp_e{elements}x{vectors}"),
+                Strategy::Cta => format!("{KERNEL}_cta_e{elements}x{vectors}"),
+                Strategy::CtaTwoPass => format!("{KERNEL}_two_pass_e{elements}"),
+            };
+            assert_eq!(entry.name, name);
+            assert!(ENTRIES[..i].iter().all(|other| other.name != entry.name), "{} twice", entry.name);
+            assert_eq!(Entry::find(entry.strategy, elements, vectors), Some(entry));
+        }
+    }
+
+    #[test]
+    fn every_vector_is_a_power_of_two_and_only_two_pass_entries_take_any_row() {
+        for entry in ENTRIES {
+            assert!(entry.elements_per_vector.is_power_of_two(), "{}", entry.name);
+            assert!(entry.vectors_per_thread.is_power_of_two(), "{}", entry.name);
+            assert_eq!(entry.max_hidden(MAX_CTA_THREADS).is_none(), entry.strategy == Strategy::CtaTwoPass);
+        }
+        // Any pointer and any valid row finds an entry.
+        assert!(Entry::find(Strategy::CtaTwoPass, 1, 1).is_some());
+    }
+
+    #[test]
+    fn longest_rows() {
+        let max_hidden = |strategy, threads| Entry::find(strategy, 8, 2).and_then(|entry| entry.max_hidden(threads));
+        assert_eq!(max_hidden(Strategy::Warp, 256), Some(32 * 8 * 2));
+        assert_eq!(max_hidden(Strategy::Cta, 256), Some(256 * 8 * 2));
+        assert_eq!(Entry::find(Strategy::CtaTwoPass, 8, 2), None);
+    }
+}

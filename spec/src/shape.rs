@@ -119,7 +119,8 @@ pub fn check_spans(spans: &[Span]) -> Result<(), ShapeError> {
     }
     for (i, a) in spans.iter().enumerate() {
         for b in &spans[i + 1..] {
-            let disjoint = a.address.saturating_add(a.bytes) <= b.address || b.address.saturating_add(b.bytes) <= a.address;
+            let disjoint =
+                a.address.saturating_add(a.bytes) <= b.address || b.address.saturating_add(b.bytes) <= a.address;
             if !disjoint && a.bytes > 0 && b.bytes > 0 {
                 return Err(ShapeError::Overlap { kernel: KERNEL, operand: a.operand, other: b.operand });
             }
@@ -130,4 +131,105 @@ pub fn check_spans(spans: &[Span]) -> Result<(), ShapeError> {
 
 const fn check_len(operand: &'static str, expected: u64, actual: u64) -> Result<(), ShapeError> {
     if expected == actual { Ok(()) } else { Err(ShapeError::Len { kernel: KERNEL, operand, expected, actual }) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn valid_shapes_keep_their_numbers() {
+        let shape = Shape::padded(2, 3, 8).unwrap();
+        assert_eq!((shape.rows(), shape.rows_out(), shape.hidden()), (2, 3, 8));
+        assert_eq!(Shape::new(2, 8), Shape::padded(2, 2, 8));
+        assert!(Shape::new(0, 4).is_ok());
+    }
+
+    #[test]
+    fn hidden_is_positive_and_a_multiple_of_four() {
+        assert_eq!(Shape::new(1, 0), Err(ShapeError::HiddenZero { kernel: KERNEL }));
+        for actual in [1, 2, 3, 5, 6, 7, 4095, u64::MAX] {
+            let error = ShapeError::HiddenMultiple { kernel: KERNEL, expected: 4, actual };
+            assert_eq!(Shape::new(1, actual), Err(error));
+        }
+    }
+
+    #[test]
+    fn outputs_have_at_least_the_input_s_rows() {
+        let error = ShapeError::RowsOut { kernel: KERNEL, expected: 3, actual: 2 };
+        assert_eq!(Shape::padded(3, 2, 8), Err(error));
+    }
+
+    #[test]
+    fn operands_fit_the_address_space() {
+        // The most rows of four f32, 16 bytes each.
+        let most = isize::MAX as u64 / 16;
+        assert!(Shape::new(most, 4).is_ok());
+        let error = |rows, hidden| Err(ShapeError::Overflow { kernel: KERNEL, operand: "x", rows, hidden });
+        assert_eq!(Shape::new(most + 1, 4), error(most + 1, 4));
+        // The rows of the outputs count.
+        assert_eq!(Shape::padded(1, most + 1, 4), error(most + 1, 4));
+        // Where the elements, and where their bytes, pass 64 bits: a product that wraps is small.
+        for (rows, hidden) in [(u64::MAX, 4), (u64::MAX, u64::MAX - 3), (1 << 62, 4), (1 << 32, 1 << 30)] {
+            assert_eq!(Shape::new(rows, hidden), error(rows, hidden));
+        }
+    }
+
+    #[test]
+    fn lengths_are_checked_in_order() {
+        let shape = Shape::padded(2, 3, 8).unwrap();
+        assert_eq!(shape.check_lens(16, 24, 3), Ok(()));
+        let error = |operand, expected, actual| Err(ShapeError::Len { kernel: KERNEL, operand, expected, actual });
+        assert_eq!(shape.check_lens(24, 24, 3), error("x", 16, 24));
+        assert_eq!(shape.check_lens(16, 16, 3), error("q", 24, 16));
+        assert_eq!(shape.check_lens(16, 24, 2), error("s", 3, 2));
+        assert_eq!(shape.check_lens(0, 0, 0), error("x", 16, 0));
+    }
+
+    #[test]
+    fn spans_follow_shape_and_element() {
+        let shape = Shape::padded(2, 3, 8).unwrap();
+        for element in Element::ALL {
+            let width = element.bytes() as u64;
+            let expected = [
+                Span { operand: "x", address: 0x1000, bytes: 16 * width, align: width },
+                Span { operand: "q", address: 0x2000, bytes: 24, align: 1 },
+                Span { operand: "s", address: 0x3000, bytes: 12, align: 4 },
+            ];
+            assert_eq!(shape.spans(element, 0x1000, 0x2000, 0x3000), expected);
+        }
+    }
+
+    #[test]
+    fn operands_are_aligned_to_their_elements() {
+        let shape = Shape::new(2, 8).unwrap();
+        let error =
+            |operand, expected, actual| Err(ShapeError::Misaligned { kernel: KERNEL, operand, expected, actual });
+        let check = |element, x, q, s| check_spans(&shape.spans(element, x, q, s));
+        assert_eq!(check(Element::F16, 0x1002, 0x2001, 0x3004), Ok(()));
+        assert_eq!(check(Element::F16, 0x1001, 0x2000, 0x3000), error("x", 2, 0x1001));
+        assert_eq!(check(Element::Bf16, 0x1003, 0x2000, 0x3000), error("x", 2, 0x1003));
+        assert_eq!(check(Element::F32, 0x1002, 0x2000, 0x3000), error("x", 4, 0x1002));
+        assert_eq!(check(Element::F32, 0x1004, 0x2000, 0x3002), error("s", 4, 0x3002));
+    }
+
+    #[test]
+    fn operands_share_no_byte() {
+        let shape = Shape::new(2, 8).unwrap();
+        let error = |operand, other| Err(ShapeError::Overlap { kernel: KERNEL, operand, other });
+        // x: 32 bytes, q: 16, s: 8.
+        let check = |x, q, s| check_spans(&shape.spans(Element::Bf16, x, q, s));
+        assert_eq!(check(0x1000, 0x1020, 0x1030), Ok(()));
+        assert_eq!(check(0x1018, 0x1008, 0x1000), Ok(()));
+        assert_eq!(check(0x1000, 0x101F, 0x2000), error("x", "q"));
+        assert_eq!(check(0x100E, 0x1000, 0x2000), error("x", "q"));
+        assert_eq!(check(0x1000, 0x1000, 0x2000), error("x", "q"));
+        assert_eq!(check(0x1000, 0x2000, 0x101C), error("x", "s"));
+        assert_eq!(check(0x1000, 0x2000, 0x200C), error("q", "s"));
+        // Operands of no bytes overlap nothing.
+        let empty = Shape::new(0, 8).unwrap();
+        assert_eq!(check_spans(&empty.spans(Element::Bf16, 0x1000, 0x1000, 0x1000)), Ok(()));
+        // The end of the address space is not its start.
+        assert_eq!(check(u64::MAX - 31, 0x1000, 0x2000), Ok(()));
+    }
 }

@@ -106,3 +106,58 @@ impl fmt::Display for Target {
         f.write_str(self.name)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A device, and whether it runs the cubin and the PTX of each target, in the order of [`TARGETS`].
+    type Runs = (ComputeCapability, [bool; 5], [bool; 5]);
+
+    const TABLE: [Runs; 10] = [
+        // sm_80, sm_89, sm_90, sm_100f, sm_120
+        (ComputeCapability(7, 5), [false, false, false, false, false], [false, false, false, false, false]),
+        (ComputeCapability(8, 0), [true, false, false, false, false], [true, false, false, false, false]),
+        (ComputeCapability(8, 6), [true, false, false, false, false], [true, false, false, false, false]),
+        (ComputeCapability(8, 9), [true, true, false, false, false], [true, true, false, false, false]),
+        (ComputeCapability(9, 0), [false, false, true, false, false], [true, true, true, false, false]),
+        (ComputeCapability(10, 0), [false, false, false, true, false], [true, true, true, true, false]),
+        (ComputeCapability(10, 3), [false, false, false, true, false], [true, true, true, true, false]),
+        (ComputeCapability(11, 0), [false, false, false, false, false], [true, true, true, false, false]),
+        (ComputeCapability(12, 0), [false, false, false, false, true], [true, true, true, false, true]),
+        (ComputeCapability(12, 1), [false, false, false, false, true], [true, true, true, false, true]),
+    ];
+
+    #[test]
+    fn what_runs_where() {
+        for (device, cubin, ptx) in TABLE {
+            for (target, (cubin, ptx)) in TARGETS.iter().zip(cubin.into_iter().zip(ptx)) {
+                assert_eq!(target.runs_cubin(device), cubin, "cubin of {target} on {device}");
+                assert_eq!(target.runs_ptx(device), ptx, "PTX of {target} on {device}");
+            }
+        }
+    }
+
+    #[test]
+    fn targets_are_five_oldest_first_and_found_by_name() {
+        assert_eq!(TARGETS.len(), 5);
+        assert!(TARGETS.is_sorted_by(|a, b| a.capability < b.capability));
+        for target in TARGETS {
+            assert_eq!(Target::by_name(target.name), Some(target));
+        }
+        assert_eq!(Target::by_name("sm_70"), None);
+    }
+
+    #[test]
+    fn fast_math_is_proved_for_9_0_alone() {
+        for (device, ..) in TABLE {
+            let expected = if device == ComputeCapability(9, 0) { MathMode::Fast } else { MathMode::Precise };
+            assert_eq!(MathMode::of_reference(device), expected, "{device}");
+        }
+        for target in TARGETS {
+            let fast = target.math.contains(&MathMode::Fast);
+            assert_eq!(fast, target.capability == ComputeCapability(9, 0), "{target}");
+            assert!(target.math.contains(&MathMode::Precise), "{target}");
+        }
+    }
+}

@@ -86,3 +86,42 @@ impl fmt::Display for Dispatch {
         f.write_str(self.name())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn guard_truth_table() {
+        let threshold = 132 * REFERENCE_ROWS_PER_SM;
+        // (zero rows, dispatch, guard one row below the threshold, guard at it)
+        let table = [
+            (ZeroRows::Legacy, Dispatch::Auto, false, true),
+            (ZeroRows::Legacy, Dispatch::Warp, true, true),
+            (ZeroRows::Legacy, Dispatch::Cta, false, false),
+            (ZeroRows::Guarded, Dispatch::Auto, true, true),
+            (ZeroRows::Guarded, Dispatch::Warp, true, true),
+            (ZeroRows::Guarded, Dispatch::Cta, true, true),
+        ];
+        assert_eq!(table.len(), ZeroRows::ALL.len() * Dispatch::ALL.len());
+        for (zero_rows, dispatch, below, at) in table {
+            let options = Options { zero_rows, dispatch };
+            assert_eq!(options.guard(threshold - 1, 132), below, "{options:?} below");
+            assert_eq!(options.guard(threshold, 132), at, "{options:?} at");
+        }
+    }
+
+    #[test]
+    fn the_default_is_the_reference_s_choice() {
+        assert_eq!(Options::default(), Options { zero_rows: ZeroRows::Legacy, dispatch: Dispatch::Auto });
+    }
+
+    #[test]
+    fn the_threshold_follows_the_chip_and_does_not_overflow() {
+        let options = Options::default();
+        assert!(!options.guard(2111, 132) && options.guard(2112, 132));
+        assert!(!options.guard(15, 1) && options.guard(16, 1));
+        let threshold = u32::MAX as u64 * REFERENCE_ROWS_PER_SM;
+        assert!(!options.guard(threshold - 1, u32::MAX) && options.guard(threshold, u32::MAX));
+    }
+}
