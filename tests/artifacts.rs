@@ -30,7 +30,8 @@ fn every_target_math_and_element_is_there_once() {
     for target in TARGETS {
         for &math in target.math {
             for element in Element::ALL {
-                let found = ARTIFACTS.0.iter().filter(|a| (a.target, a.math, a.element) == (target, math, element)).count();
+                let found =
+                    ARTIFACTS.0.iter().filter(|a| (a.target, a.math, a.element) == (target, math, element)).count();
                 assert_eq!(found, 1, "{target} {math} {element}");
             }
         }
@@ -83,13 +84,14 @@ fn barriers_and_shuffles_are_the_ones_written() {
         assert_eq!(count(text, "bar.sync") + count(text, "barrier."), entry.strategy.barriers(), "{name}: barriers");
         // A CTA reduces within its warps, then over them.
         let reductions = if entry.strategy == Strategy::Warp { 1 } else { 2 };
-        let (redux, shuffles) = if artifact.target.name == "sm_100f" {
-            (reductions, 0)
-        } else {
-            (0, reductions * LANES_PER_WARP.ilog2() as usize)
+        let (float, unsigned, shuffles) = match artifact.target.name {
+            "sm_100f" => (reductions, 0, 0),
+            "sm_90" => (0, reductions, 0),
+            _ => (0, 0, reductions * LANES_PER_WARP.ilog2() as usize),
         };
-        assert_eq!(count(text, "redux.sync.max.f32"), redux, "{name}: redux");
-        assert_eq!(count(text, "redux."), redux, "{name}: other redux");
+        assert_eq!(count(text, "redux.sync.max.f32"), float, "{name}: redux of f32");
+        assert_eq!(count(text, "redux.sync.max.u32"), unsigned, "{name}: redux of u32");
+        assert_eq!(count(text, "redux."), float + unsigned, "{name}: other redux");
         assert_eq!(count(text, "shfl.sync.bfly.b32"), shuffles, "{name}: shuffles");
         assert_eq!(count(text, "shfl."), shuffles, "{name}: other shuffles");
     });

@@ -21,9 +21,12 @@ mod half;
 pub use half::{max_bf16x2, max_f16x2, widen_f16};
 
 #[cfg(ptq_arch = "sm_100f")]
-#[path = "reduce_redux.rs"]
+#[path = "reduce_redux_f32.rs"]
 mod reduce;
-#[cfg(not(ptq_arch = "sm_100f"))]
+#[cfg(ptq_arch = "sm_90")]
+#[path = "reduce_redux_u32.rs"]
+mod reduce;
+#[cfg(not(any(ptq_arch = "sm_90", ptq_arch = "sm_100f")))]
 #[path = "reduce_shuffle.rs"]
 mod reduce;
 pub use reduce::reduce_max;

@@ -25,6 +25,12 @@ pub(crate) unsafe fn shuffle_xor(_mask: u32, _value: u32, _delta: u32, _segment:
 
 /// # Safety
 /// None here: it panics.
+pub(crate) unsafe fn reduce_max_u32(_mask: u32, _value: u32) -> u32 {
+    panic!("cuda_std: `warp_reduce_max_u32` runs on a GPU only")
+}
+
+/// # Safety
+/// None here: it panics.
 pub(crate) unsafe fn reduce_max_f32(_mask: u32, _value: f32) -> f32 {
     panic!("cuda_std: `warp_reduce_max_f32` runs on a GPU only")
 }

@@ -12,6 +12,8 @@ unsafe extern "C" {
     fn laneid() -> i32;
     #[link_name = "llvm.nvvm.shfl.sync.bfly.i32"]
     fn shfl_sync_bfly(mask: i32, value: i32, delta: i32, segment: i32) -> i32;
+    #[link_name = "llvm.nvvm.redux.sync.umax"]
+    fn redux_sync_umax(value: i32, mask: i32) -> i32;
     #[link_name = "llvm.nvvm.redux.sync.fmax"]
     fn redux_sync_fmax(value: f32, mask: i32) -> f32;
 }
@@ -45,6 +47,14 @@ pub(crate) fn sync_threads() {
 pub(crate) unsafe fn shuffle_xor(mask: u32, value: u32, delta: u32, segment: u32) -> u32 {
     // SAFETY: the caller's duties are the instruction's.
     unsafe { shfl_sync_bfly(mask as i32, value as i32, delta as i32, segment as i32) as u32 }
+}
+
+/// # Safety
+/// As `warp::warp_reduce_max_u32`.
+#[inline(always)]
+pub(crate) unsafe fn reduce_max_u32(mask: u32, value: u32) -> u32 {
+    // SAFETY: the caller's duties are the instruction's.
+    unsafe { redux_sync_umax(value as i32, mask as i32) as u32 }
 }
 
 /// # Safety

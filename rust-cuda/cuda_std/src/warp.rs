@@ -79,6 +79,16 @@ pub unsafe fn warp_shuffle_xor<T: WarpShuffleValue>(mask: u32, value: T, delta: 
     (T::from_bits(bits), delta < width)
 }
 
+/// Maximum of a u32 over the lanes of `mask`. One instruction, from compute capability 8.0 up.
+///
+/// # Safety
+/// Every lane of `mask` reaches this call, converged, with the same `mask`; the caller is in `mask`.
+#[inline(always)]
+pub unsafe fn warp_reduce_max_u32(mask: u32, value: u32) -> u32 {
+    // SAFETY: the caller's duties are the intrinsic's.
+    unsafe { intrinsics::reduce_max_u32(mask, value) }
+}
+
 /// Maximum of an f32 over the lanes of `mask`; NaN never raises it. One instruction, compute capability 10.0 and 10.3 only.
 ///
 /// # Safety
