@@ -1,0 +1,180 @@
+//! Which artifact is loaded, how often, and what happens when it does not load.
+
+use crate::subject::Subject;
+use crate::variation::Variation;
+use crate::{Outcome, Test, enter};
+use per_token_quant_fp8::cust::memory::DeviceBuffer;
+use per_token_quant_fp8::{
+    ARTIFACTS, Artifact, Artifacts, Backend, Choice, Element, Error, MathMode, Options, Quantizer, Shape,
+};
+use ptq_suite::{Oracle, cases, run};
+use std::fs;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use tracing::field::{Field, Visit};
+use tracing::span;
+
+pub fn tests(variations: &[Variation]) -> Vec<Test> {
+    let backends = variations.iter().map(|v| v.backend).collect::<Vec<_>>();
+    let replaced = std::env::var_os("PTQ_ARTIFACTS").is_some_and(|dir| !dir.is_empty());
+    let own = |test: Test| test.skip_if(replaced, "PTQ_ARTIFACTS replaces the artifacts that this test makes");
+    vec![
+        Test::new("loading::auto_takes_what_runs", move || auto_takes_what_runs(&backends)),
+        own(Test::new("loading::threads_load_once", threads_load_once)),
+        own(Test::new("loading::folder", folder)),
+        own(Test::new("loading::auto_falls_back_to_ptx", auto_falls_back_to_ptx)),
+        own(Test::new("loading::broken_artifacts", broken_artifacts)),
+    ]
+}
+
+/// What a small call comes to.
+fn choice(quantizer: &Quantizer) -> Result<Choice, Box<dyn std::error::Error>> {
+    let x = DeviceBuffer::<f32>::zeroed(64)?;
+    let mut q = DeviceBuffer::<u8>::zeroed(64)?;
+    let mut s = DeviceBuffer::<f32>::zeroed(1)?;
+    let prepared = quantizer.prepare(&x, &mut q, &mut s, Shape::new(1, 64)?, Options::default())?;
+    Ok(prepared.plan().ok_or("there is a row")?)
+}
+
+/// A quantizer of other artifacts, in the mode that every target has.
+fn precise(artifacts: Artifacts) -> Result<Quantizer, Error> {
+    Quantizer::new(artifacts)?.with_math(MathMode::Precise)
+}
+
+/// The embedded table, with each artifact changed.
+fn changed(change: impl Fn(&Artifact) -> Artifact) -> Artifacts {
+    Artifacts(ARTIFACTS.0.iter().map(change).collect::<Vec<_>>().leak())
+}
+
+fn auto_takes_what_runs(backends: &[Backend]) -> Outcome {
+    let quantizer = precise(ARTIFACTS)?;
+    let chosen = choice(&quantizer)?;
+    let expected = if backends.contains(&Backend::Aot) { Backend::Aot } else { Backend::Jit };
+    if chosen.backend == expected && chosen.math == MathMode::Precise {
+        Ok(())
+    } else {
+        Err(format!("expected {expected}, got {chosen:?}").into())
+    }
+}
+
+/// Counts the events of loaded modules.
+struct Loads(Arc<AtomicUsize>);
+
+impl tracing::Subscriber for Loads {
+    fn enabled(&self, _: &tracing::Metadata<'_>) -> bool {
+        true
+    }
+
+    fn new_span(&self, _: &span::Attributes<'_>) -> span::Id {
+        span::Id::from_u64(1)
+    }
+
+    fn record(&self, _: &span::Id, _: &span::Record<'_>) {}
+
+    fn record_follows_from(&self, _: &span::Id, _: &span::Id) {}
+
+    fn event(&self, event: &tracing::Event<'_>) {
+        struct Loaded(bool);
+        impl Visit for Loaded {
+            fn record_debug(&mut self, field: &Field, value: &dyn std::fmt::Debug) {
+                self.0 |= field.name() == "message" && format!("{value:?}") == "loaded a module";
+            }
+        }
+        let mut loaded = Loaded(false);
+        event.record(&mut loaded);
+        self.0.fetch_add(usize::from(loaded.0), Ordering::Relaxed);
+    }
+
+    fn enter(&self, _: &span::Id) {}
+
+    fn exit(&self, _: &span::Id) {}
+}
+
+fn threads_load_once() -> Outcome {
+    const THREADS: usize = 8;
+    // Images of their own, which nobody has loaded yet.
+    let artifacts = changed(|a| Artifact { ptx: a.ptx.to_owned().leak(), cubin: a.cubin.to_owned().leak(), ..*a });
+    let loads = Arc::new(AtomicUsize::new(0));
+    let first = || -> Result<Choice, String> {
+        enter().map_err(|e| e.to_string())?;
+        let quantizer = precise(artifacts).map_err(|e| e.to_string())?.with_backend(Backend::Jit);
+        tracing::subscriber::with_default(Loads(loads.clone()), || choice(&quantizer)).map_err(|e| e.to_string())
+    };
+    let results: Vec<_> = std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..THREADS).map(|_| scope.spawn(first)).collect();
+        threads.into_iter().map(|thread| thread.join()).collect()
+    });
+    for result in results {
+        result.map_err(|_| "a thread panicked")??;
+    }
+    match loads.load(Ordering::Relaxed) {
+        1 => Ok(()),
+        n => Err(format!("{THREADS} threads loaded the module {n} times").into()),
+    }
+}
+
+/// The embedded artifacts, read from a folder.
+fn folder() -> Outcome {
+    let dir = std::env::temp_dir().join(format!("ptq-gpu-artifacts-{}", std::process::id()));
+    fs::create_dir_all(&dir)?;
+    for artifact in ARTIFACTS.0 {
+        fs::write(dir.join(format!("{}.ptx", artifact.stem())), artifact.ptx)?;
+        fs::write(dir.join(format!("{}.cubin", artifact.stem())), artifact.cubin)?;
+    }
+    let read = Artifacts::from_dir(&dir);
+    fs::remove_dir_all(&dir)?;
+    for backend in [Backend::Auto, Backend::Jit] {
+        let quantizer = precise(read.clone()?)?.with_backend(backend);
+        let subject = Subject::new("folder", quantizer)?;
+        run(&subject, Oracle::Rayon, cases::padded().filter(|case| case.params.math == MathMode::Precise))?;
+    }
+    Ok(())
+}
+
+/// The device, or the target of `PTQ_TARGET` on it, has no cubin at all.
+fn nothing_to_load(error: &Error) -> bool {
+    matches!(error, Error::UnsupportedDevice { .. } | Error::UnsupportedTarget { .. })
+}
+
+/// Where the cubin is for another device, Auto compiles the PTX and Aot says so.
+fn auto_falls_back_to_ptx() -> Outcome {
+    let alien = |target: &str| {
+        // The device runs at most one of these two.
+        let other = if target == "sm_120" { "sm_100f" } else { "sm_120" };
+        ARTIFACTS.0.iter().find(|a| a.target.name == other && a.element == Element::F32).map_or(&[][..], |a| a.cubin)
+    };
+    let artifacts = changed(|a| Artifact { cubin: alien(a.target.name), ..*a });
+    let quantizer = precise(artifacts)?;
+    let chosen = choice(&quantizer)?;
+    if chosen.backend != Backend::Jit {
+        return Err(format!("expected PTX, got {chosen:?}").into());
+    }
+    // Twice: a failure is not cached, and does not block the next.
+    let aot = quantizer.with_backend(Backend::Aot);
+    for _ in 0..2 {
+        match choice(&aot).map_err(|e| e.downcast::<Error>()) {
+            Err(Ok(error)) if matches!(*error, Error::Load { .. }) || nothing_to_load(&error) => {}
+            other => return Err(format!("expected an error of loading, got {other:?}").into()),
+        }
+    }
+    Ok(())
+}
+
+fn broken_artifacts() -> Outcome {
+    let artifacts = changed(|a| Artifact {
+        ptx: ".version 7.0\n.target sm_80\n.address_size 64\nnonsense;\n",
+        cubin: &a.cubin[..a.cubin.len() / 2],
+        ..*a
+    });
+    let quantizer = precise(artifacts)?;
+    let jit = choice(&quantizer.clone().with_backend(Backend::Jit)).map_err(|e| e.downcast::<Error>());
+    match jit {
+        Err(Ok(error)) if matches!(&*error, Error::Load { log, .. } if !log.is_empty()) => {}
+        other => return Err(format!("expected the compiler's words, got {other:?}").into()),
+    }
+    let aot = choice(&quantizer.with_backend(Backend::Aot)).map_err(|e| e.downcast::<Error>());
+    match aot {
+        Err(Ok(error)) if matches!(*error, Error::MalformedArtifact { .. }) || nothing_to_load(&error) => Ok(()),
+        other => Err(format!("expected a malformed cubin, got {other:?}").into()),
+    }
+}

@@ -1,0 +1,116 @@
+//! The suite on a GPU, and what only a GPU can show.
+//!
+//! Without a driver or a device every test is reported as ignored, with the reason; with `PTQ_REQUIRE_GPU=1` it fails.
+//! `PTQ_TARGET` leaves the variations of one target; `PTQ_ARTIFACTS` is honoured as everywhere.
+
+mod entries;
+mod errors;
+mod loading;
+mod subject;
+mod suite;
+mod variation;
+
+use libtest_mimic::{Arguments, Completion, Failed, Trial};
+use per_token_quant_fp8::cust::context::{Context, CurrentContext};
+use per_token_quant_fp8::cust::device::Device;
+use per_token_quant_fp8::{DeviceInfo, Error, probe};
+use std::process::ExitCode;
+use std::sync::OnceLock;
+
+/// What a test returns; every error fails it.
+type Outcome = Result<(), Box<dyn std::error::Error>>;
+
+/// One test, run with the device's context current.
+struct Test {
+    name: String,
+    run: Box<dyn FnOnce() -> Outcome + Send>,
+    /// Why it cannot run even with a device.
+    skip: Option<&'static str>,
+}
+
+impl Test {
+    fn new(name: impl Into<String>, run: impl FnOnce() -> Outcome + Send + 'static) -> Self {
+        Self { name: name.into(), run: Box::new(run), skip: None }
+    }
+
+    fn skip_if(self, skip: bool, reason: &'static str) -> Self {
+        Self { skip: skip.then_some(reason), ..self }
+    }
+
+    fn trial(self) -> Trial {
+        Trial::ignorable_test(self.name, move || {
+            if let Some(reason) = self.skip {
+                return Ok(Completion::ignored_with(reason));
+            }
+            enter()?;
+            (self.run)()?;
+            Ok(Completion::Completed)
+        })
+    }
+}
+
+/// The primary context of the device, kept for the life of the process.
+static CONTEXT: OnceLock<Context> = OnceLock::new();
+
+/// Makes the device's context current on this thread.
+fn enter() -> Outcome {
+    CurrentContext::set_current(CONTEXT.get().ok_or("there is no context")?)?;
+    Ok(())
+}
+
+/// The device that the tests run on.
+fn open() -> Result<DeviceInfo, Error> {
+    let mut devices = probe()?.devices;
+    let device = devices.remove(0);
+    CONTEXT.get_or_init(|| {
+        let device = Device::get_device(device.ordinal as u32).expect("the driver listed the device");
+        Context::new(device).expect("a device has a primary context")
+    });
+    Ok(device)
+}
+
+fn main() -> ExitCode {
+    let arguments = Arguments::from_args();
+    let required = std::env::var("PTQ_REQUIRE_GPU").is_ok_and(|v| v == "1");
+    let trials = match open() {
+        Ok(device) => {
+            println!("device {device}");
+            tests(&device).into_iter().map(Test::trial).collect()
+        }
+        Err(reason) => {
+            println!("no test can run: {reason}");
+            let skip = match reason {
+                _ if required => None,
+                Error::NoDriver { .. } => Some("no CUDA driver"),
+                Error::NoDevice { .. } => Some("no CUDA device"),
+                _ => None,
+            };
+            let reason = reason.to_string();
+            absent(move || match skip {
+                Some(short) => Ok(Completion::ignored_with(short)),
+                None => Err(Failed::from(&reason)),
+            })
+        }
+    };
+    libtest_mimic::run(&arguments, trials).exit_code()
+}
+
+/// The tests by name, with one answer for all.
+fn absent(answer: impl Fn() -> Result<Completion, Failed> + Clone + Send + 'static) -> Vec<Trial> {
+    // Any device will do to list them: that of the reference's recordings.
+    let device = DeviceInfo {
+        ordinal: 0,
+        name: String::new(),
+        capability: per_token_quant_fp8::MathMode::FAST_CAPABILITY,
+        sm_count: per_token_quant_fp8::spec::per_token::DEFAULT_SM_COUNT,
+    };
+    tests(&device).into_iter().map(|test| Trial::ignorable_test(test.name, answer.clone())).collect()
+}
+
+fn tests(device: &DeviceInfo) -> Vec<Test> {
+    let variations = variation::all(device);
+    [suite::tests(&variations), entries::tests(&variations), errors::tests(), loading::tests(&variations)]
+        .into_iter()
+        .flatten()
+        .collect()
+}
