@@ -11,7 +11,8 @@ fn main() {
 fn embed() {
     let variable = |name| std::env::var_os(name).unwrap_or_else(|| panic!("cargo sets {name} for build scripts"));
     let folders = ptq_artifacts::Folders::new(variable("CARGO_MANIFEST_DIR"));
-    if let Err(error) = ptq_artifacts::embed(&folders, variable("OUT_DIR").as_ref()) {
+    let find = || ptq_artifacts::Toolchain::find(Some(folders.root()));
+    if let Err(error) = ptq_artifacts::embed(&folders, variable("OUT_DIR").as_ref(), find) {
         for line in error.to_string().lines() {
             println!("cargo::error={line}");
         }

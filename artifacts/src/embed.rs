@@ -2,7 +2,7 @@
 
 use crate::build::plan;
 use crate::{ArtifactsError, Folders, Manifest, build, sources};
-use cuda_builder::Toolchain;
+use cuda_builder::{CudaBuilderError, Toolchain};
 use ptq_spec::TARGETS;
 use std::fmt::Write as _;
 use std::fs;
@@ -11,11 +11,15 @@ use std::path::Path;
 /// Fills `out_dir` with the artifacts of the sources present, and with `artifacts.rs`, which embeds them.
 ///
 /// The checked-in files are taken where their manifest is of these sources; else fresh ones are built. Prints what cargo
-/// must watch.
+/// must watch. `find` is asked for the tools only then.
 ///
 /// # Errors
 /// [`ArtifactsError::Stale`] where the sources changed and no toolchain is there; a damaged file; what a build says.
-pub fn embed(folders: &Folders, out_dir: &Path) -> Result<(), ArtifactsError> {
+pub fn embed(
+    folders: &Folders,
+    out_dir: &Path,
+    find: impl FnOnce() -> Result<Toolchain, CudaBuilderError>,
+) -> Result<(), ArtifactsError> {
     for folder in sources::FOLDERS.iter().chain(&["artifacts", "Cargo.lock"]) {
         println!("cargo::rerun-if-changed={}", folders.root().join(folder).display());
     }
@@ -26,7 +30,7 @@ pub fn embed(folders: &Folders, out_dir: &Path) -> Result<(), ArtifactsError> {
     match manifest.check_sources(folders) {
         Ok(()) => copy(&manifest, folders, out_dir)?,
         Err(ArtifactsError::StaleManifest { .. }) => {
-            let toolchain = Toolchain::find(Some(folders.root())).map_err(ArtifactsError::Stale)?;
+            let toolchain = find().map_err(ArtifactsError::Stale)?;
             build(folders, &toolchain, out_dir, |_| true)?;
         }
         Err(other) => return Err(other),

@@ -18,6 +18,7 @@ mod sources;
 
 pub use build::build;
 pub use check::check;
+pub use cuda_builder::Toolchain;
 pub use embed::embed;
 pub use error::ArtifactsError;
 pub use folders::Folders;

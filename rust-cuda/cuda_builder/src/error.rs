@@ -85,7 +85,7 @@ impl Missing {
 
 impl fmt::Display for Missing {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "  {} was looked for in:", self.tool)?;
+        writeln!(f, "  missing: {}; looked in:", self.tool)?;
         for place in &self.looked {
             writeln!(f, "    - {place}")?;
         }

@@ -50,10 +50,13 @@ fn missing(looked: Vec<String>) -> Missing {
     Missing { tool: "libNVVM and ptxas", looked, remedy: REMEDY }
 }
 
+/// The environment's choice alone, else every place that may have the tools.
 fn folders(workspace: Option<&Path>) -> Vec<(&'static str, PathBuf)> {
     let variable = |name| env::var_os(name).filter(|value| !value.is_empty()).map(|value| (name, PathBuf::from(value)));
+    if let Some(chosen) = variable(NVIDIA_VARIABLE) {
+        return vec![chosen];
+    }
     let mut folders = Vec::new();
-    folders.extend(variable(NVIDIA_VARIABLE));
     folders.extend(workspace.map(|root| ("the workspace's", root.join(NVIDIA_FOLDER))));
     folders.extend(variable("CUDA_HOME"));
     folders.extend(variable("CUDA_PATH"));
