@@ -3,7 +3,7 @@
 use half::{bf16, f16};
 use ptq_spec::Element;
 
-/// Element type of `x`: [`f16`], [`bf16`] or `f32`. Sealed.
+/// Element type of `x`: [`half::f16`], [`half::bf16`] or `f32`. Sealed.
 pub trait Input: bytemuck::Pod + Send + Sync + sealed::Bits {
     /// The same, as a value.
     const ELEMENT: Element;

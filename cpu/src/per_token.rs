@@ -2,13 +2,14 @@
 //!
 //! Departures from [`scalar`](crate::scalar), none of which changes a bit:
 //! - The maximum is taken on the elements' bits, which order as their magnitudes do.
-//! - Fast mode flushes the maximum instead of every element before it: flushing keeps the order.
+//! - Fast mode does not flush elements before the maximum: flushing keeps the order, and a subnormal maximum has the
+//!   scale 0 as a flushed one has.
 //! - Fast mode flushes elements before the product only in rows of a tiny scale: see [`TINY`].
 //! - Fast mode does not flush the product: a subnormal one becomes a zero of its sign in E4M3 anyway.
 //! - The conversion to E4M3 rounds by a floating-point addition.
 
 use crate::e4m3::{F32_BIAS, F32_MANTISSA_BITS, MIN_EXPONENT};
-use crate::scalar::{flush, scale_and_inverse};
+use crate::scalar::scale_and_inverse;
 use crate::{Input, Params};
 use ptq_spec::fp8::{E4M3_MANTISSA_BITS, E4M3_MAX, E4M3_SIGN};
 use ptq_spec::{MathMode, Shape, ShapeError};
@@ -51,10 +52,6 @@ pub fn quantize<T: Input>(
 /// Quantizes one row and returns its scale.
 fn quantize_row<T: Input>(x: &[T], q: &mut [u8], math: MathMode, guard: bool) -> f32 {
     let absmax = T::from_order(x.iter().map(|x| x.order()).fold(T::ZERO_ORDER, Ord::max)).widen_bits();
-    let absmax = match math {
-        MathMode::Fast => flush(absmax),
-        MathMode::Precise => absmax,
-    };
     let (s, inv) = scale_and_inverse(absmax, math, guard);
     if math == MathMode::Fast && s < TINY {
         encode_row(x, q, inv, flush_bits);
@@ -76,7 +73,7 @@ fn encode_row<T: Input>(x: &[T], q: &mut [u8], inv: f32, prepare: impl Fn(f32) -
     }
 }
 
-/// [`flush`] without a branch.
+/// [`flush`](crate::scalar::flush) without a branch.
 #[inline(always)]
 fn flush_bits(v: f32) -> f32 {
     const SIGN: u32 = 1 << 31;
@@ -111,6 +108,7 @@ fn clamp_and_encode(v: f32) -> u8 {
 mod tests {
     use super::*;
     use crate::e4m3::encode;
+    use crate::scalar::flush;
     use ptq_spec::fp8::E4M3_MAX_CODE;
 
     fn check(v: f32) {
