@@ -85,3 +85,8 @@ include!(concat!(env!("OUT_DIR"), "/artifacts.rs"));
 pub fn quantizer() -> Result<Quantizer, Error> {
     Quantizer::new(ARTIFACTS)
 }
+
+/// The README's examples, compiled and run.
+#[cfg(all(doctest, feature = "cuda"))]
+#[doc = include_str!("../README.md")]
+struct Readme;
