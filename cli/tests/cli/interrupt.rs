@@ -1,0 +1,102 @@
+//! An interrupted run leaves nothing behind.
+#![cfg(unix)]
+
+use crate::support::*;
+use std::fs::{self, File};
+use std::io::Write;
+use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+const OLD: &[u8] = b"an older file";
+
+/// An input that takes long enough to be interrupted, most of it a hole: 2 GiB of zeros.
+fn long_input(folder: &Folder) -> PathBuf {
+    const ROWS: u64 = 1 << 17;
+    const HIDDEN: u64 = 4096;
+    const BYTES: u64 = ROWS * HIDDEN * 4;
+    let json = format!("{{\"w\":{{\"dtype\":\"F32\",\"shape\":[{ROWS},{HIDDEN}],\"data_offsets\":[0,{BYTES}]}}}}");
+    let path = folder.path("in");
+    let mut file = File::create(&path).unwrap();
+    file.write_all(&(json.len() as u64).to_le_bytes()).unwrap();
+    file.write_all(json.as_bytes()).unwrap();
+    file.set_len(8 + json.len() as u64 + BYTES).unwrap();
+    path
+}
+
+fn partial_files(folder: &Path) -> usize {
+    let names = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name());
+    names.filter(|name| name.to_string_lossy().ends_with(".partial")).count()
+}
+
+fn send(signal: &str, child: &Child) {
+    let status = Command::new("sh").arg("-c").arg(format!("kill -{signal} {}", child.id())).status().unwrap();
+    assert!(status.success());
+}
+
+/// Waits until the program is at work on its output.
+fn wait_for_output(folder: &Path, child: &mut Child) {
+    let deadline = Instant::now() + Duration::from_secs(60);
+    while partial_files(folder) == 0 {
+        assert!(Instant::now() < deadline, "no output was begun");
+        assert_eq!(child.try_wait().unwrap(), None, "the program ended before it could be interrupted");
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
+#[test]
+fn signals_remove_the_unfinished_output_and_keep_the_old_one() {
+    for (signal, number) in [("INT", 2), ("TERM", 15), ("HUP", 1)] {
+        for old in [false, true] {
+            let folder = Folder::new();
+            let (input, output) = (long_input(&folder), folder.path("out"));
+            if old {
+                fs::write(&output, OLD).unwrap();
+            }
+            let mut child = program()
+                .args([
+                    "quantize".as_ref(),
+                    input.as_os_str(),
+                    output.as_os_str(),
+                    "--backend".as_ref(),
+                    "cpu".as_ref(),
+                ])
+                .stdout(Stdio::null())
+                .spawn()
+                .unwrap();
+            wait_for_output(&folder.path(""), &mut child);
+            send(signal, &child);
+            let status = child.wait().unwrap();
+            assert_eq!(status.signal(), Some(number), "{status}");
+            assert_eq!(partial_files(&folder.path("")), 0);
+            assert_eq!(output.exists(), old);
+            if old {
+                assert_eq!(read(&output), OLD);
+            }
+        }
+    }
+}
+
+/// `nohup` and a shell's background jobs start programs with some signals ignored.
+#[cfg(target_os = "linux")]
+#[test]
+fn an_ignored_signal_stays_ignored() {
+    let folder = Folder::new();
+    let (input, output) = (long_input(&folder), folder.path("out"));
+    let mut child = Command::new("sh")
+        .args(["-c", "trap '' HUP; exec \"$@\"", "sh"])
+        .arg(program().get_program())
+        .args(["quantize".as_ref(), input.as_os_str(), output.as_os_str(), "--backend".as_ref(), "cpu".as_ref()])
+        .stdout(Stdio::null())
+        .spawn()
+        .unwrap();
+    wait_for_output(&folder.path(""), &mut child);
+    send("HUP", &child);
+    std::thread::sleep(Duration::from_millis(50));
+    assert_eq!(child.try_wait().unwrap(), None, "the ignored signal ended the program");
+    assert_eq!(partial_files(&folder.path("")), 1);
+    send("TERM", &child);
+    assert_eq!(child.wait().unwrap().signal(), Some(15));
+    assert_eq!(partial_files(&folder.path("")), 0);
+}
