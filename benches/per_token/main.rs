@@ -3,6 +3,11 @@
 //! Every benchmark first checks the bits of what it is about to time.
 
 mod cpu;
+#[path = "gpu.rs"]
+mod on_gpu;
 
-criterion::criterion_group!(benches, cpu::benches);
+#[path = "../gpu/mod.rs"]
+mod gpu;
+
+criterion::criterion_group!(benches, cpu::benches, on_gpu::benches);
 criterion::criterion_main!(benches);

@@ -127,6 +127,21 @@ impl Quantizer {
         unsafe { launch.enqueue(stream) }
     }
 
+    /// What a call by addresses would come to; `None`: there are no rows. Launches nothing and looks at no buffer, but
+    /// loads the module.
+    ///
+    /// # Errors
+    /// As [`Quantizer::quantize_raw`].
+    pub fn choose(&self, args: &RawArgs) -> Result<Option<Choice>, Error> {
+        check_spans(&args.spans())?;
+        if args.shape.rows() == 0 {
+            return Ok(None);
+        }
+        self.home().check()?;
+        let (_, choice) = self.resolve(args)?;
+        Ok(Some(choice))
+    }
+
     /// Finds kernel and plan for at least one row, in the quantizer's context, which is current.
     fn resolve(&self, args: &RawArgs) -> Result<(Launch, Choice), Error> {
         let RawArgs { element, x, q, s, shape, options } = *args;

@@ -1,0 +1,22 @@
+//! What the benchmarks on a GPU share.
+
+pub mod replay;
+pub mod slots;
+
+use per_token_quant_fp8::cust::{self, context::Context};
+use per_token_quant_fp8::{Error, Quantizer, probe, quantizer};
+
+/// Whatever goes wrong ends a benchmark.
+pub type BoxError = Box<dyn std::error::Error>;
+
+/// A quantizer on the first device, and its context, which has to be kept; `Err` with the reason where there is no device.
+pub fn open() -> Result<Result<(Context, Quantizer), Error>, BoxError> {
+    match probe() {
+        Err(reason @ (Error::NoDriver { .. } | Error::NoDevice { .. })) => Ok(Err(reason)),
+        Err(error) => Err(error.into()),
+        Ok(_) => {
+            let context = cust::quick_init()?;
+            Ok(Ok((context, quantizer()?)))
+        }
+    }
+}
