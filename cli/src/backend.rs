@@ -40,35 +40,47 @@ pub enum ComputeError {
     Gpu(#[from] gpu::Error),
 }
 
-/// Resolves what the command line leaves to the device, and opens the backend.
+/// The device that options and backend may depend on; `None` where there is none, or it does not matter.
 ///
 /// # Errors
-/// [`Error::NoDevice`] when a GPU is asked for and there is none, [`Error::Gpu`] when there is one that does not work.
-pub fn resolve(args: &QuantizeArgs) -> Result<(Engine, Recipe), Error> {
-    let failed = |source| Error::Gpu { source };
-    let device = match args.backend {
-        // Nothing is left to the device: do not even look, for it may be broken.
-        Backend::Cpu if args.math.is_some() && args.sm_count.is_some() => None,
-        Backend::Cpu | Backend::Auto => gpu::presence().map_err(failed)?.device(),
-        Backend::Aot | Backend::Jit => match gpu::presence().map_err(failed)? {
-            Presence::Absent(absence) => return Err(Error::NoDevice { backend: args.backend.name(), absence }),
-            present => present.device(),
-        },
-    };
-    let math = args.math.unwrap_or_else(|| device.as_ref().map_or(MathMode::Precise, DeviceInfo::math));
+/// [`Error::NoDevice`] when a GPU is asked for and there is none, [`Error::Gpu`] when the driver does not work.
+pub fn device(args: &QuantizeArgs) -> Result<Option<DeviceInfo>, Error> {
+    // Nothing is left to the device: do not even look, for it may be broken.
+    if args.backend == Backend::Cpu && args.math.is_some() && args.sm_count.is_some() {
+        return Ok(None);
+    }
+    match (gpu::presence().map_err(|source| Error::Gpu { source })?, args.backend) {
+        (Presence::Absent(absence), Backend::Aot | Backend::Jit) => {
+            Err(Error::NoDevice { backend: args.backend.name(), absence })
+        }
+        (presence, _) => Ok(presence.device()),
+    }
+}
+
+/// Resolves what the command line leaves to the device.
+pub fn recipe(args: &QuantizeArgs, device: Option<&DeviceInfo>) -> Recipe {
     let params = Params {
-        math,
+        math: args.math.unwrap_or_else(|| device.map_or(MathMode::Precise, DeviceInfo::math)),
         options: Options { zero_rows: args.zero_rows, dispatch: args.dispatch },
-        sm_count: args.sm_count.unwrap_or_else(|| device.as_ref().map_or(DEFAULT_SM_COUNT, |d| d.sm_count)),
+        sm_count: args.sm_count.unwrap_or_else(|| device.map_or(DEFAULT_SM_COUNT, |device| device.sm_count)),
     };
-    let engine = match (args.backend.of_runtime(), device) {
-        (Some(backend), Some(device)) => Engine::Gpu(Gpu::open(&device, backend, math).map_err(failed)?),
-        _ => Engine::Cpu,
-    };
-    Ok((engine, Recipe { params, select: args.select.clone() }))
+    Recipe { params, select: args.select.clone() }
 }
 
 impl Engine {
+    /// Opens what `backend` says, on `device`, which is there if a GPU is asked for.
+    ///
+    /// # Errors
+    /// [`Error::Gpu`] for a device that does not work, or not in this math mode.
+    pub fn open(backend: Backend, device: Option<&DeviceInfo>, math: MathMode) -> Result<Self, Error> {
+        match (backend.of_runtime(), device) {
+            (Some(backend), Some(device)) => {
+                Ok(Self::Gpu(Gpu::open(device, backend, math).map_err(|source| Error::Gpu { source })?))
+            }
+            _ => Ok(Self::Cpu),
+        }
+    }
+
     /// Quantizes `x` [rows, hidden], bytes of `element` at any address, to `q` [rows, hidden] and `s` [rows].
     ///
     /// # Errors

@@ -110,6 +110,9 @@ pub enum Error {
         /// Why.
         source: io::Error,
     },
+    /// Signals cannot be watched, so an interrupted run would leave a file behind.
+    #[error("cannot watch for signals: {0}")]
+    Signals(io::Error),
     /// stdout does not take the report.
     #[error("cannot print the report: {0}")]
     Report(io::Error),

@@ -26,10 +26,12 @@ pub fn run(args: &QuantizeArgs) -> Result<(), Error> {
     let input = Input::open(&args.input)?;
     refuse_same_file(&args.input, &args.output)?;
     let container = input.container()?;
-    let (engine, recipe) = backend::resolve(args)?;
+    let device = backend::device(args)?;
+    let recipe = backend::recipe(args, device.as_ref());
     let plan = Plan::new(&container, &recipe)?;
+    let engine = Engine::open(args.backend, device.as_ref(), recipe.params.math)?;
 
-    interrupt::watch().map_err(|source| Error::Write { path: args.output.clone(), source })?;
+    interrupt::watch().map_err(Error::Signals)?;
     let mut output = Output::create(&args.output, plan.bytes)?;
     output.write_at(0, &plan.header)?;
     let progress = console::progress(container.tensors.values().map(|tensor| tensor.data.len() as u64).sum());
