@@ -26,6 +26,9 @@ use std::process::ExitCode;
 /// (rows, hidden).
 type Shape = (usize, usize);
 
+/// Replays whose median counts.
+const REPETITIONS: usize = 15;
+
 /// Shapes where none are named.
 const SHAPES: [Shape; 12] = [
     (1, 512),
@@ -95,7 +98,7 @@ fn measure(case: &Case, quantizer: &Quantizer, reference: Option<&Reference>, sw
     let stream = Stream::new(StreamFlags::DEFAULT, None)?;
     let mut slots = Slots::new(case)?;
     slots.poison()?;
-    let ours = ours(quantizer, &slots, &stream)?;
+    let ours = ours(quantizer, &slots, &stream, REPETITIONS)?;
     if !slots.output_is(case, quantizer.math())? {
         return Err(format!("{}: other bits than the CPU's", case.name).into());
     }
@@ -120,14 +123,14 @@ fn measure(case: &Case, quantizer: &Quantizer, reference: Option<&Reference>, sw
 }
 
 /// Microseconds of one launch of ours.
-fn ours(quantizer: &Quantizer, slots: &Slots, stream: &Stream) -> Result<f64, BoxError> {
+fn ours(quantizer: &Quantizer, slots: &Slots, stream: &Stream, repetitions: usize) -> Result<f64, BoxError> {
     let replay = Replay::new(stream, slots.count, |slot| {
         // SAFETY: the slot's operands are of the call's shape and outlive the replay; launches follow one another in one
         // stream.
         unsafe { quantizer.quantize_raw(slots.args(slot), stream.as_inner()) }?;
         Ok(())
     })?;
-    median_micros(&replay)
+    median_micros(&replay, repetitions)
 }
 
 /// Microseconds of a copy that reads and writes as many bytes as one launch.
@@ -141,15 +144,14 @@ fn copy(case: &Case, slots: &Slots, stream: &Stream) -> Result<f64, BoxError> {
         // SAFETY: half of a call's bytes are at most those of `x`, and `to` has room for as many per slot.
         replay::check(unsafe { sys::cuMemcpyDtoDAsync_v2(to, from, bytes, stream.as_inner()) })
     })?;
-    median_micros(&replay)
+    median_micros(&replay, REPETITIONS)
 }
 
 /// Microseconds of one launch: the median of several replays.
-fn median_micros(replay: &Replay<'_>) -> Result<f64, BoxError> {
-    const REPETITIONS: usize = 15;
-    let mut times = (0..REPETITIONS).map(|_| replay.time()).collect::<Result<Vec<_>, _>>()?;
+fn median_micros(replay: &Replay<'_>, repetitions: usize) -> Result<f64, BoxError> {
+    let mut times = (0..repetitions).map(|_| replay.time()).collect::<Result<Vec<_>, _>>()?;
     times.sort_unstable();
-    Ok(times[REPETITIONS / 2].as_secs_f64() * 1e6 / replay.launches() as f64)
+    Ok(times[repetitions / 2].as_secs_f64() * 1e6 / replay.launches() as f64)
 }
 
 fn parse(arguments: &[String]) -> Result<(Vec<Element>, Vec<Shape>), BoxError> {

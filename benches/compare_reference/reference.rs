@@ -3,7 +3,7 @@
 use crate::gpu::BoxError;
 use crate::gpu::replay::Replay;
 use crate::gpu::slots::Slots;
-use crate::median_micros;
+use crate::{REPETITIONS, median_micros};
 use per_token_quant_fp8::cust::function::Function;
 use per_token_quant_fp8::cust::launch;
 use per_token_quant_fp8::cust::module::Module;
@@ -46,7 +46,7 @@ impl Reference {
         slots.poison()?;
         let kernel = self.kernel(case, sm_count)?;
         let replay = Replay::new(stream, slots.count, |slot| kernel.enqueue(case, slots, slot, stream))?;
-        let micros = median_micros(&replay)?;
+        let micros = median_micros(&replay, REPETITIONS)?;
         for math in MathMode::ALL {
             if slots.output_is(case, math)? {
                 return Ok((micros, math));

@@ -54,10 +54,11 @@ impl Slots {
         };
         let count = TOTAL_BYTES.div_ceil(case.bytes() as usize);
         let rows = case.shape.rows() as usize;
-        let arena = Arena::new(x.len(), count)?;
-        for slot in 0..count {
-            arena.buffer.index(slot * arena.stride..slot * arena.stride + x.len()).copy_from(x)?;
-        }
+        let mut arena = Arena::new(x.len(), count)?;
+        let mut slot = x.to_vec();
+        slot.resize(arena.stride, 0);
+        // One copy: small shapes have hundreds of thousands of slots.
+        arena.buffer.copy_from(&slot.repeat(count))?;
         let q = Arena::new(rows * case.shape.hidden() as usize, count)?;
         let s = Arena::new(rows * size_of::<f32>(), count)?;
         let first = RawArgs {

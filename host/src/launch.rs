@@ -67,7 +67,7 @@ impl Launch {
     /// # Safety
     /// - The current context is that of `function`, and `stream` is null or a stream of it.
     /// - The addresses are as the fields say, and nothing else writes `x` or touches `q` and `s` until the kernel is done.
-    /// - The plan of `function`, `threads` and `rows_per_cta` fits the operands ([`crate::Plan::check`]).
+    /// - The plan of `function`, `threads` and `rows_per_cta` fits the operands ([`crate::Plan::check_call`]).
     pub unsafe fn enqueue(&self, stream: CUstream) -> Result<(), Error> {
         for chunk in self.chunks() {
             let first = chunk.first_row;

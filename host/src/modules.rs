@@ -43,13 +43,16 @@ impl Function {
     }
 }
 
-/// Which module: images are static, so that an address stands for its contents.
+/// Which module: images are static, so that address and length stand for the contents.
 #[derive(PartialEq, Eq, Hash)]
 struct Key {
     context: Context,
     backend: Backend,
-    image: usize,
+    image: *const [u8],
 }
+
+// SAFETY: the pointer is only compared.
+unsafe impl Send for Key {}
 
 /// One module: locked while it is loaded, so that others who want it wait, and empty again if that fails.
 type Slot = Arc<Mutex<Option<&'static Module>>>;
@@ -80,8 +83,8 @@ fn not_understood(code: DriverError) -> bool {
 
 fn once(context: Context, candidate: Candidate) -> Result<&'static Module, Error> {
     let Candidate { backend, artifact } = candidate;
-    let image = if backend == Backend::Aot { artifact.cubin.as_ptr() } else { artifact.ptx.as_ptr() };
-    let key = Key { context, backend, image: image as usize };
+    let image: *const [u8] = if backend == Backend::Aot { artifact.cubin } else { artifact.ptx.as_bytes() };
+    let key = Key { context, backend, image };
     let slot = lock(&SLOTS).get_or_insert_default().entry(key).or_default().clone();
     let mut slot = lock(&slot);
     if let Some(module) = *slot {

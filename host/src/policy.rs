@@ -89,7 +89,7 @@ fn best(rule: &Rule, strategy: Strategy, target: &Target, call: Call) -> Option<
     let wanted = |p: &Plan| u64::from(p.entry.elements_per_vector) * call.element.bytes() as u64 <= rule.vector_bytes;
     // The widest vectors; among those, the fewest per thread that keep the CTA within the rule's threads; where none
     // does, the most per thread, which comes nearest.
-    plans.filter(wanted).filter(|p| p.check(target, call).is_ok()).min_by_key(|p| {
+    plans.filter(wanted).filter(|p| p.check_call(target, call).is_ok()).min_by_key(|p| {
         let vectors = i64::from(p.entry.vectors_per_thread);
         let excess = p.threads > rule.threads;
         (Reverse(p.entry.elements_per_vector), excess, if excess { -vectors } else { vectors })
@@ -104,7 +104,7 @@ fn covering_threads(entry: &Entry, hidden: u64) -> u32 {
 }
 
 impl Plan {
-    /// Checks what does not depend on a call.
+    /// Checks a plan from outside: what does not depend on a call.
     pub(crate) fn check_entry(self) -> Result<(), PlanError> {
         let Self { entry, threads } = self;
         if !ENTRIES.contains(entry) {
@@ -117,9 +117,9 @@ impl Plan {
         Ok(())
     }
 
-    /// Checks that the plan quantizes every element of the call and that no access of it is misaligned.
-    pub(crate) fn check(self, target: &Target, call: Call) -> Result<(), PlanError> {
-        self.check_entry()?;
+    /// Checks that a plan whose entry and threads are sound quantizes every element of the call and makes no misaligned
+    /// access.
+    pub(crate) fn check_call(self, target: &Target, call: Call) -> Result<(), PlanError> {
         let Self { entry, threads } = self;
         if let Some(expected) = entry.max_hidden(threads).filter(|&most| call.hidden > most) {
             return Err(PlanError::RowTooLong { entry: entry.name, threads, expected, actual: call.hidden });
@@ -167,6 +167,10 @@ mod tests {
         Entry::find(strategy, elements, vectors).unwrap()
     }
 
+    fn check(plan: Plan, target: &Target, call: Call) -> Result<(), PlanError> {
+        plan.check_entry().and_then(|()| plan.check_call(target, call))
+    }
+
     #[test]
     fn last_rule_always_holds() {
         let last = &RULES[RULES.len() - 1];
@@ -210,7 +214,7 @@ mod tests {
                     for rows in [1, 39, 2112, 7807, 1 << 33] {
                         for sm_count in [0, 1, 132] {
                             let call = call(element, rows, hidden);
-                            plan(target, call, sm_count).check(target, call).unwrap();
+                            check(plan(target, call, sm_count), target, call).unwrap();
                         }
                     }
                 }
@@ -226,7 +230,7 @@ mod tests {
                     for x in (0..64).step_by(element.bytes()) {
                         for q in 0..32 {
                             let call = Call { element, rows: 7807, hidden, x: ALIGNED + x, q: 2 * ALIGNED + q };
-                            plan(target, call, 132).check(target, call).unwrap();
+                            check(plan(target, call, 132), target, call).unwrap();
                         }
                     }
                 }
@@ -282,7 +286,7 @@ mod tests {
     #[test]
     fn forced_plan_is_checked() {
         let warp = entry(Strategy::Warp, 8, 2);
-        let check = |entry, threads, call| Plan { entry, threads }.check(sm_90(), call);
+        let check = |entry, threads, call| check(Plan { entry, threads }, sm_90(), call);
         let fits = call(Element::Bf16, 1, 512);
         assert_eq!(check(warp, 128, fits), Ok(()));
         for actual in [0, 1, 33, 288, 1024] {

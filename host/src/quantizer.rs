@@ -229,7 +229,7 @@ impl Quantizer {
     pub(crate) fn plan_for(&self, target: &Target, call: Call) -> Result<Plan, Error> {
         match self.plan {
             Some(plan) => {
-                plan.check(target, call)?;
+                plan.check_call(target, call)?;
                 Ok(plan)
             }
             None => Ok(policy::plan(target, call, self.home.device.sm_count)),
@@ -260,6 +260,13 @@ mod tests {
         // No test of this program creates a context.
         let error = Quantizer::new(EMPTY).unwrap_err();
         assert!(matches!(error, Error::NoDriver { .. } | Error::NoDevice { .. } | Error::NoContext), "{error}");
+    }
+
+    #[test]
+    fn quantizers_and_prepared_calls_cross_threads() {
+        fn crosses<T: Send + Sync>() {}
+        crosses::<Quantizer>();
+        crosses::<crate::Prepared<'static>>();
     }
 
     #[test]

@@ -185,8 +185,8 @@ fn no_rows_ask_for_nothing() -> Outcome {
     let args = RawArgs {
         element: Element::Bf16,
         x: 0,
-        q: 0,
-        s: 0,
+        q: 1 << 20,
+        s: 2 << 20,
         shape: Shape::padded(0, 7, 8)?,
         options: Options::default(),
     };
