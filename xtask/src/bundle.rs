@@ -1,6 +1,7 @@
 //! `cargo xtask bundle DIR`: what a GPU host without Rust needs to test and measure this tree.
 //!
-//! `DIR/{run.sh,bin,tests,benches}`; `run.sh` says how it is used. Tests carry their data in themselves.
+//! `DIR/{run.sh,bin,tests,benches}`; `run.sh` says how it is used. Tests and benches carry their data and the GPU artifacts
+//! in themselves, many times over, so they are compressed; `run.sh` unpacks one at a time.
 
 mod executable;
 
@@ -47,9 +48,13 @@ pub enum Error {
         /// What is missing.
         what: &'static str,
     },
-    /// An executable could not be stripped.
-    #[error("`strip` failed on `{}`: {detail}; it is part of binutils (Debian: apt-get install binutils)", path.display())]
-    Strip {
+    /// A tool that makes an executable smaller failed.
+    #[error("`{tool}` failed on `{}`: {detail}; it is part of {package} (Debian: apt-get install {package})", path.display())]
+    Tool {
+        /// The tool.
+        tool: &'static str,
+        /// Where it comes from.
+        package: &'static str,
         /// The file it was given.
         path: PathBuf,
         /// What went wrong.
@@ -133,8 +138,17 @@ fn add_executable(executable: &Executable, root: &Path) -> Result<(), Error> {
     fs::create_dir_all(&folder).map_err(staging::Error::io("create", &folder))?;
     let to = folder.join(&executable.name);
     fs::copy(&executable.path, &to).map_err(staging::Error::io("copy", &executable.path))?;
-    let fail = |detail| Error::Strip { path: to.clone(), detail };
-    let status = Command::new("strip").arg(&to).status().map_err(|e| fail(e.to_string()))?;
+    run_tool("strip", "binutils", &to)?;
+    match executable.kind {
+        Kind::Program => Ok(()),
+        // It replaces the file by one with the suffix .gz.
+        Kind::Test | Kind::Bench => run_tool("gzip", "gzip", &to),
+    }
+}
+
+fn run_tool(tool: &'static str, package: &'static str, path: &Path) -> Result<(), Error> {
+    let fail = |detail| Error::Tool { tool, package, path: path.to_owned(), detail };
+    let status = Command::new(tool).arg(path).status().map_err(|e| fail(e.to_string()))?;
     if status.success() { Ok(()) } else { Err(fail(status.to_string())) }
 }
 

@@ -1,19 +1,36 @@
 #!/bin/sh
-# Runs every test of this bundle, or with --bench every benchmark; further arguments go to each executable.
-# Works from any folder; the bundle itself may be read-only. Exits 1 if any executable fails, 2 on wrong use.
+# run.sh [--bench] [--only NAME] [ARGUMENT...]
 #
-# Environment: PTQ_REQUIRE_GPU=1 makes a missing device fail; PTQ_TARGET and PTQ_ARTIFACTS choose the artifacts;
+# Runs every test of this bundle, or with --bench every benchmark; with --only those whose name fits NAME, a pattern of
+# the shell. Arguments go to each executable. Works from any folder; the bundle itself may be read-only; executables are
+# unpacked in TMPDIR. Exits 1 if any executable fails, 2 on wrong use.
+#
+# Environment: PTQ_REQUIRE_GPU=1 makes a missing device fail; PTQ_TARGET and PTQ_ARTIFACTS choose the GPU code;
 # CRITERION_HOME keeps the benchmarks' reports.
 set -eu
 
 folder=tests
-case "${1-}" in
---bench) folder=benches ;; # passed on: criterion measures only when told to
---help)
-    sed -n '2,6s/^# \{0,1\}//p' "$0"
-    exit 0
-    ;;
-esac
+only='*'
+while :; do
+    case "${1-}" in
+    --bench)
+        folder=benches
+        shift
+        ;;
+    --only)
+        [ $# -ge 2 ] || { echo "--only needs a name" >&2 && exit 2; }
+        only=$2
+        shift 2
+        ;;
+    --help)
+        sed -n '1d; /^set/q; s/^# \{0,1\}//p' "$0"
+        exit 0
+        ;;
+    *) break ;;
+    esac
+done
+# Criterion measures only when it is told to.
+[ "$folder" = tests ] || set -- --bench "$@"
 
 here=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd -P)
 work=$(mktemp -d)
@@ -29,14 +46,18 @@ cd "$work"
 
 : >summary
 failed=0
-for executable in "$here/$folder"/*; do
-    name=${executable##*/}
+# $only is a pattern, so it stands outside the quotes.
+for packed in "$here/$folder/"$only.gz; do
+    [ -f "$packed" ] || { echo "no executable in $here/$folder fits '$only'" >&2 && exit 2; }
+    name=$(basename "$packed" .gz)
     printf '\n== %s\n' "$name"
+    gunzip -c "$packed" >executable
+    chmod +x executable
     begin=$(date +%s)
     # POSIX has no pipefail: the status goes through a file.
     {
         status=0
-        "$executable" "$@" || status=$?
+        ./executable "$@" || status=$?
         echo "$status" >status
     } 2>&1 | tee log
     seconds=$(($(date +%s) - begin))

@@ -3,77 +3,109 @@
 use super::*;
 use std::process::Output;
 
-/// A bundle whose tests and benches are the given (path, script) pairs.
+/// A bundle with the given (path, script) pairs as its compressed executables.
 fn bundle(scripts: &[(&str, &str)]) -> tempfile::TempDir {
     let dir = tempfile::tempdir().unwrap();
-    for (path, script) in [(RUN_NAME, RUN)].iter().chain(scripts) {
+    write_executable(&dir.path().join(RUN_NAME), RUN);
+    for (path, script) in scripts {
         let path = dir.path().join(path);
-        fs::create_dir_all(path.parent().unwrap()).unwrap();
-        fs::write(&path, script).unwrap();
-        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+        write_executable(&path, script);
+        run_tool("gzip", "gzip", &path).unwrap();
     }
     dir
 }
 
-fn run(dir: &Path, arguments: &[&str]) -> (i32, String) {
+fn write_executable(path: &Path, script: &str) {
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    fs::write(path, script).unwrap();
+    fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
+}
+
+/// Exit status, stdout and stderr of the bundle's `run.sh`, started from another folder.
+fn run(dir: &Path, arguments: &[&str]) -> (i32, String, String) {
     let Output { status, stdout, stderr } =
         Command::new(dir.join(RUN_NAME)).args(arguments).current_dir("/").output().unwrap();
-    assert!(stderr.is_empty(), "{}", String::from_utf8_lossy(&stderr));
-    (status.code().unwrap(), String::from_utf8(stdout).unwrap())
+    (status.code().unwrap(), String::from_utf8(stdout).unwrap(), String::from_utf8(stderr).unwrap())
 }
 
 const PASS: &str = "#!/bin/sh\necho 'test result: ok. 3 passed; 0 failed; 1 ignored; finished in 0.01s'\n";
+const FAIL: &str = "#!/bin/sh\nexit 101\n";
+const ARGUMENTS: &str = "#!/bin/sh\necho \"got $*\"\n";
 
 #[test]
 fn run_sh_runs_every_test_and_sums_up() {
-    let dir = bundle(&[("tests/a", PASS), ("tests/b", PASS), ("benches/c", "#!/bin/sh\nexit 1\n")]);
-    let (code, out) = run(dir.path(), &[]);
-    assert_eq!(code, 0, "{out}");
-    let summary = out.split("== summary\n").nth(1).unwrap();
-    assert_eq!(summary.lines().count(), 2, "{out}");
-    assert!(
-        summary.lines().all(|line| line.starts_with("ok  ") && line.contains("3 passed; 0 failed; 1 ignored")),
-        "{out}"
-    );
+    let dir = bundle(&[("tests/a", PASS), ("tests/b", PASS), ("benches/c", FAIL)]);
+    let (code, out, err) = run(dir.path(), &[]);
+    assert_eq!((code, err.as_str()), (0, ""), "{out}");
+    let summary: Vec<_> = out.split("== summary\n").nth(1).unwrap().lines().collect();
+    assert_eq!(summary.len(), 2, "{out}");
+    for (line, name) in summary.iter().zip(["a", "b"]) {
+        assert!(
+            line.starts_with(&format!("ok  {name}  ")) && line.ends_with("3 passed; 0 failed; 1 ignored"),
+            "{line}"
+        );
+    }
 }
 
 #[test]
 fn run_sh_fails_when_one_fails_and_runs_the_rest() {
-    let dir = bundle(&[("tests/a", "#!/bin/sh\nexit 101\n"), ("tests/b", PASS)]);
-    let (code, out) = run(dir.path(), &[]);
+    let dir = bundle(&[("tests/a", FAIL), ("tests/b", PASS)]);
+    let (code, out, _) = run(dir.path(), &[]);
     assert_eq!(code, 1, "{out}");
     assert!(out.contains("FAILED (exit 101)  a  ") && out.contains("ok  b  ") && out.ends_with("1 failed\n"), "{out}");
 }
 
 #[test]
-fn run_sh_fails_without_executables() {
-    let dir = bundle(&[]);
-    let (code, _) = {
-        let output = Command::new(dir.path().join(RUN_NAME)).output().unwrap();
-        (output.status.code().unwrap(), output)
-    };
-    assert_eq!(code, 1);
+fn run_sh_refuses_to_run_nothing() {
+    for (dir, arguments) in
+        [(bundle(&[]), &[][..]), (bundle(&[("tests/a", PASS)]), &["--only", "b"]), (bundle(&[]), &["--only"])]
+    {
+        let (code, out, err) = run(dir.path(), arguments);
+        assert_eq!(code, 2, "{out}{err}");
+        assert_eq!(err.lines().count(), 1, "{err}");
+    }
 }
 
 #[test]
-fn run_sh_passes_bench_and_arguments_on() {
-    let dir = bundle(&[("tests/a", "#!/bin/sh\nexit 1\n"), ("benches/c", "#!/bin/sh\necho \"got $*\"\n")]);
-    let (code, out) = run(dir.path(), &["--bench", "filter"]);
-    assert_eq!(code, 0, "{out}");
-    assert!(out.contains("got --bench filter\n"), "{out}");
+fn run_sh_runs_what_fits_a_pattern() {
+    let dir = bundle(&[("tests/a-gpu", PASS), ("tests/b-gpu", PASS), ("tests/b-lib", FAIL)]);
+    let (code, out, err) = run(dir.path(), &["--only", "*-gpu"]);
+    assert_eq!((code, err.as_str()), (0, ""), "{out}");
+    assert!(out.contains("ok  a-gpu  ") && out.contains("ok  b-gpu  ") && !out.contains("b-lib"), "{out}");
+}
+
+#[test]
+fn run_sh_passes_arguments_on() {
+    let dir = bundle(&[("tests/a", ARGUMENTS), ("benches/c", ARGUMENTS)]);
+    for (arguments, got) in [
+        (&["x y"][..], "got x y\n"),
+        (&["--only", "a", "--nocapture"], "got --nocapture\n"),
+        (&["--bench", "filter"], "got --bench filter\n"),
+    ] {
+        let (code, out, _) = run(dir.path(), arguments);
+        assert_eq!(code, 0, "{out}");
+        assert!(out.contains(got), "{out}");
+    }
+}
+
+#[test]
+fn run_sh_explains_itself() {
+    let (code, out, _) = run(bundle(&[]).path(), &["--help"]);
+    assert_eq!(code, 0);
+    assert!(out.starts_with("run.sh [--bench]") && out.contains("PTQ_REQUIRE_GPU") && !out.contains('#'), "{out}");
 }
 
 #[test]
 fn run_sh_says_where_the_program_is_and_writes_elsewhere() {
     let script = "#!/bin/sh\necho \"$PTQ_BIN\"\ntouch here && touch \"$TMPDIR/there\" && pwd\n";
     let dir = bundle(&[("tests/a", script)]);
-    let (code, out) = run(dir.path(), &[]);
+    let (code, out, _) = run(dir.path(), &[]);
     assert_eq!(code, 0, "{out}");
     let root = dir.path().canonicalize().unwrap();
     assert!(out.contains(&format!("{}/bin/quant-fp8\n", root.display())), "{out}");
     let mut found = files(dir.path()).unwrap();
     found.sort();
-    assert_eq!(found, [Path::new(RUN_NAME), Path::new("tests/a")], "nothing is written into the bundle");
+    assert_eq!(found, [Path::new(RUN_NAME), Path::new("tests/a.gz")], "nothing is written into the bundle");
     let work = out.lines().rfind(|line| line.starts_with('/')).unwrap();
     assert!(!Path::new(work).exists(), "{work} is removed");
 }
