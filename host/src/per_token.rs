@@ -147,7 +147,7 @@ impl Quantizer {
         let RawArgs { element, x, q, s, shape, options } = *args;
         let module = self.module(element)?;
         let artifact = module.artifact();
-        let call = Call { element, rows: shape.rows(), hidden: shape.hidden(), x, q };
+        let call = Call { element, hidden: shape.hidden(), x, q };
         let plan = self.plan_for(artifact.target, call)?;
         let launch = Launch {
             function: module.function(plan.entry)?,

@@ -18,7 +18,6 @@ pub struct Plan {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Call {
     pub element: Element,
-    pub rows: u64,
     /// Elements per row.
     pub hidden: u64,
     /// Address of `x`.
@@ -27,72 +26,56 @@ pub(crate) struct Call {
     pub q: u64,
 }
 
-/// One line of the policy.
+/// One line of the policy: how much a thread holds. The number of rows decides nothing that could be measured.
 struct Rule {
     /// Lowest compute capability of the target.
     since: ComputeCapability,
-    /// Fewest rows per multiprocessor.
-    rows_per_sm: u64,
-    /// Longest row, elements.
-    hidden: u64,
     /// Bytes of `x` that a thread loads at once, at most.
     vector_bytes: u64,
-    /// Who works on a row; a row too long for it falls to [`Strategy::Cta`], then to [`Strategy::CtaTwoPass`].
-    strategy: Strategy,
-    /// Warp entries: threads per CTA. CTA entries: threads that a CTA stays within as long as more vectors per thread
-    /// can do so.
-    threads: u32,
+    /// Vectors per lane up to which a warp takes a row.
+    warp_vectors: u32,
+    /// Threads per CTA of warp entries.
+    warp_threads: u32,
+    /// Vectors per thread of a CTA that takes a row; more where the row is too long for them.
+    cta_vectors: u32,
 }
 
-/// Rows of any length.
-const ANY: u64 = u64::MAX;
-
-/// Few rows leave multiprocessors idle, so a row gets many threads; many rows keep them busy, so a thread gets much work.
-const BUSY: u64 = 8;
-
-const SM_100: ComputeCapability = ComputeCapability(10, 0);
-const OLDER: ComputeCapability = ComputeCapability(0, 0);
-
-/// The policy, newest target first; the first line that holds decides, and the last always holds. None is measured yet.
+/// The policy, newest target first. 32 bytes a thread in every line.
 const RULES: &[Rule] = &[
-    Rule { since: SM_100, rows_per_sm: BUSY, hidden: 1024, vector_bytes: 32, strategy: Strategy::Warp, threads: 256 },
-    Rule { since: SM_100, rows_per_sm: BUSY, hidden: ANY, vector_bytes: 32, strategy: Strategy::Cta, threads: 256 },
-    Rule { since: SM_100, rows_per_sm: 0, hidden: ANY, vector_bytes: 32, strategy: Strategy::Cta, threads: 512 },
-    Rule { since: OLDER, rows_per_sm: BUSY, hidden: 1024, vector_bytes: 16, strategy: Strategy::Warp, threads: 256 },
-    Rule { since: OLDER, rows_per_sm: BUSY, hidden: ANY, vector_bytes: 16, strategy: Strategy::Cta, threads: 256 },
-    Rule { since: OLDER, rows_per_sm: 0, hidden: ANY, vector_bytes: 16, strategy: Strategy::Cta, threads: 512 },
+    // Not run: the next line's bytes in one vector.
+    Rule { since: ComputeCapability(10, 0), vector_bytes: 32, warp_vectors: 1, warp_threads: 256, cta_vectors: 1 },
+    // H200, fast mode, rows 1 to 16384 x hidden 64 to 16384, every entry that fits timed by graph replay on cold L2:
+    // 1.007 (bf16), 1.007 (f16), 1.003 (f32) of the best entry's time in geometric mean, 1.05 at worst. With one vector in
+    // CTAs 1.05 in the mean, with four 1.03; with rows up to one vector only in warps 1.01, and 1.6 at worst.
+    Rule { since: ComputeCapability(0, 0), vector_bytes: 16, warp_vectors: 2, warp_threads: 256, cta_vectors: 2 },
 ];
 
 /// The plan of the policy.
-pub(crate) fn plan(target: &Target, call: Call, sm_count: u32) -> Plan {
-    let holds = |r: &&Rule| {
-        target.capability >= r.since
-            && call.rows >= r.rows_per_sm.saturating_mul(u64::from(sm_count))
-            && call.hidden <= r.hidden
-    };
-    let rule = RULES.iter().find(holds).unwrap_or(&RULES[RULES.len() - 1]);
-    [rule.strategy, Strategy::Cta, Strategy::CtaTwoPass]
+pub(crate) fn plan(target: &Target, call: Call) -> Plan {
+    let rule = RULES.iter().find(|rule| target.capability >= rule.since).unwrap_or(&RULES[RULES.len() - 1]);
+    [Strategy::Warp, Strategy::Cta, Strategy::CtaTwoPass]
         .into_iter()
         .find_map(|strategy| best(rule, strategy, target, call))
         .expect("the two-pass entry with vectors of one element fits every call")
 }
 
-/// The best plan of one strategy, if any fits.
+/// The best plan of one strategy, if any fits: the widest vectors, and the fewest of them that the rule allows.
 fn best(rule: &Rule, strategy: Strategy, target: &Target, call: Call) -> Option<Plan> {
     let plans = ENTRIES.iter().filter(|e| e.strategy == strategy).map(|entry| {
         let threads = match strategy {
-            Strategy::Warp => rule.threads,
+            Strategy::Warp => rule.warp_threads,
             Strategy::Cta | Strategy::CtaTwoPass => covering_threads(entry, call.hidden),
         };
         Plan { entry, threads }
     });
-    let wanted = |p: &Plan| u64::from(p.entry.elements_per_vector) * call.element.bytes() as u64 <= rule.vector_bytes;
-    // The widest vectors; among those, the fewest per thread that keep the CTA within the rule's threads; where none
-    // does, the most per thread, which comes nearest.
+    let wanted = |p: &Plan| {
+        u64::from(p.entry.elements_per_vector) * call.element.bytes() as u64 <= rule.vector_bytes
+            && (strategy != Strategy::Warp || p.entry.vectors_per_thread <= rule.warp_vectors)
+    };
     plans.filter(wanted).filter(|p| p.check_call(target, call).is_ok()).min_by_key(|p| {
-        let vectors = i64::from(p.entry.vectors_per_thread);
-        let excess = p.threads > rule.threads;
-        (Reverse(p.entry.elements_per_vector), excess, if excess { -vectors } else { vectors })
+        let vectors = p.entry.vectors_per_thread;
+        let too_few = strategy == Strategy::Cta && vectors < rule.cta_vectors;
+        (Reverse(p.entry.elements_per_vector), too_few, vectors)
     })
 }
 
@@ -155,8 +138,8 @@ mod tests {
 
     const ALIGNED: u64 = 1 << 20;
 
-    fn call(element: Element, rows: u64, hidden: u64) -> Call {
-        Call { element, rows, hidden, x: ALIGNED, q: 2 * ALIGNED }
+    fn call(element: Element, hidden: u64) -> Call {
+        Call { element, hidden, x: ALIGNED, q: 2 * ALIGNED }
     }
 
     fn sm_90() -> &'static Target {
@@ -172,21 +155,9 @@ mod tests {
     }
 
     #[test]
-    fn last_rule_always_holds() {
-        let last = &RULES[RULES.len() - 1];
-        assert_eq!((last.since, last.rows_per_sm, last.hidden), (OLDER, 0, ANY));
-        assert!(RULES.windows(2).all(|w| w[0].since >= w[1].since), "newest first");
-    }
-
-    #[test]
-    fn every_rule_decides_some_call() {
-        // A rule that an earlier one always shadows is dead.
-        for (i, rule) in RULES.iter().enumerate() {
-            let shadowed = RULES[..i].iter().any(|earlier| {
-                earlier.since <= rule.since && earlier.rows_per_sm <= rule.rows_per_sm && earlier.hidden >= rule.hidden
-            });
-            assert!(!shadowed, "rule {i}");
-        }
+    fn rules_are_newest_first_and_the_last_always_holds() {
+        assert!(RULES.windows(2).all(|w| w[0].since > w[1].since));
+        assert!(TARGETS.iter().all(|target| target.capability >= RULES[RULES.len() - 1].since));
     }
 
     #[test]
@@ -211,12 +182,8 @@ mod tests {
         for hidden in hiddens {
             for target in TARGETS {
                 for element in Element::ALL {
-                    for rows in [1, 39, 2112, 7807, 1 << 33] {
-                        for sm_count in [0, 1, 132] {
-                            let call = call(element, rows, hidden);
-                            check(plan(target, call, sm_count), target, call).unwrap();
-                        }
-                    }
+                    let call = call(element, hidden);
+                    check(plan(target, call), target, call).unwrap();
                 }
             }
         }
@@ -229,8 +196,8 @@ mod tests {
                 for hidden in [4, 8, 16, 1368, 4096, 100_000] {
                     for x in (0..64).step_by(element.bytes()) {
                         for q in 0..32 {
-                            let call = Call { element, rows: 7807, hidden, x: ALIGNED + x, q: 2 * ALIGNED + q };
-                            check(plan(target, call, 132), target, call).unwrap();
+                            let call = Call { element, hidden, x: ALIGNED + x, q: 2 * ALIGNED + q };
+                            check(plan(target, call), target, call).unwrap();
                         }
                     }
                 }
@@ -241,8 +208,8 @@ mod tests {
     #[test]
     fn vectors_are_as_wide_as_row_and_addresses_allow() {
         let width = |element, hidden, x, q| {
-            let call = Call { element, rows: 1, hidden, x: ALIGNED + x, q: 2 * ALIGNED + q };
-            plan(sm_90(), call, 132).entry.elements_per_vector
+            let call = Call { element, hidden, x: ALIGNED + x, q: 2 * ALIGNED + q };
+            plan(sm_90(), call).entry.elements_per_vector
         };
         // Bytes of one load are at most 16 on this target.
         assert_eq!(width(Element::Bf16, 4096, 0, 0), 8);
@@ -254,25 +221,25 @@ mod tests {
         assert_eq!(width(Element::Bf16, 4096, 0, 1), 1, "q aligned to its element");
         assert_eq!(width(Element::F32, 4096, 4, 0), 1, "x aligned to its element");
         let sm_100f = Target::by_name("sm_100f").unwrap();
-        assert_eq!(plan(sm_100f, call(Element::Bf16, 1, 4096), 148).entry.elements_per_vector, 16);
-        assert_eq!(plan(sm_100f, call(Element::F32, 1, 4096), 148).entry.elements_per_vector, 8);
+        assert_eq!(plan(sm_100f, call(Element::Bf16, 4096)).entry.elements_per_vector, 16);
+        assert_eq!(plan(sm_100f, call(Element::F32, 4096)).entry.elements_per_vector, 8);
     }
 
     #[test]
-    fn strategy_follows_rows_and_length() {
-        let chosen = |rows, hidden| {
-            let plan = plan(sm_90(), call(Element::Bf16, rows, hidden), 132);
+    fn strategy_follows_length() {
+        let chosen = |element, hidden| {
+            let plan = plan(sm_90(), call(element, hidden));
             (plan.entry.name, plan.threads)
         };
-        assert_eq!(chosen(7807, 512), ("per_token_warp_e8x2", 256));
-        assert_eq!(chosen(1, 512), ("per_token_cta_e8x1", 64));
-        assert_eq!(chosen(7807, 4096), ("per_token_cta_e8x2", 256));
-        assert_eq!(chosen(1, 4096), ("per_token_cta_e8x1", 512));
-        assert_eq!(chosen(7807, 7168), ("per_token_cta_e8x4", 224));
-        assert_eq!(chosen(7807, 20000), ("per_token_cta_e8x4", 640), "no entry keeps 256 threads");
-        assert_eq!(chosen(7807, 32768), ("per_token_cta_e8x4", 1024));
-        assert_eq!(chosen(7807, 32776), ("per_token_two_pass_e8", 1024));
-        assert_eq!(chosen(1, 4), ("per_token_cta_e4x1", 32));
+        assert_eq!(chosen(Element::Bf16, 4), ("per_token_warp_e4x1", 256));
+        assert_eq!(chosen(Element::Bf16, 512), ("per_token_warp_e8x2", 256));
+        assert_eq!(chosen(Element::F16, 768), ("per_token_cta_e8x2", 64));
+        assert_eq!(chosen(Element::Bf16, 1076), ("per_token_cta_e4x2", 160));
+        assert_eq!(chosen(Element::Bf16, 4096), ("per_token_cta_e8x2", 256));
+        assert_eq!(chosen(Element::F32, 4096), ("per_token_cta_e4x2", 512));
+        assert_eq!(chosen(Element::Bf16, 20000), ("per_token_cta_e8x4", 640), "two vectors would take 1250 threads");
+        assert_eq!(chosen(Element::Bf16, 32768), ("per_token_cta_e8x4", 1024));
+        assert_eq!(chosen(Element::Bf16, 32776), ("per_token_two_pass_e8", 1024));
     }
 
     #[test]
@@ -287,18 +254,18 @@ mod tests {
     fn forced_plan_is_checked() {
         let warp = entry(Strategy::Warp, 8, 2);
         let check = |entry, threads, call| check(Plan { entry, threads }, sm_90(), call);
-        let fits = call(Element::Bf16, 1, 512);
+        let fits = call(Element::Bf16, 512);
         assert_eq!(check(warp, 128, fits), Ok(()));
         for actual in [0, 1, 33, 288, 1024] {
             let expected = PlanError::Threads { entry: warp.name, multiple: 32, most: 256, actual };
             assert_eq!(check(warp, actual, fits), Err(expected));
         }
-        let long = call(Element::Bf16, 1, 520);
+        let long = call(Element::Bf16, 520);
         assert_eq!(
             check(warp, 128, long),
             Err(PlanError::RowTooLong { entry: warp.name, threads: 128, expected: 512, actual: 520 })
         );
-        let odd = call(Element::Bf16, 1, 508);
+        let odd = call(Element::Bf16, 508);
         assert_eq!(check(warp, 128, odd), Err(PlanError::VectorLength { entry: warp.name, expected: 8, actual: 508 }));
         let x = Call { x: ALIGNED + 8, ..fits };
         let expected = PlanError::VectorAlignment { entry: warp.name, operand: "x", expected: 16, actual: x.x };
