@@ -2,7 +2,7 @@
 //!
 //! | room | what |
 //! |---|---|
-//! | [`build`] | the plan: what is built, with which flags |
+//! | [`mod@build`] | the plan: what is built, with which flags |
 //! | `sources` | the hash of everything that decides their bytes |
 //! | [`manifest`] | `manifest.json`: that hash, the tools, and the hash of every file |
 //! | [`embed`](mod@embed) | what the library's build script does: take the checked-in files, or build fresh ones |

@@ -81,7 +81,7 @@ impl Engine {
         }
     }
 
-    /// Quantizes `x` [rows, hidden], bytes of `element` at any address, to `q` [rows, hidden] and `s` [rows].
+    /// Quantizes `x[rows, hidden]`, bytes of `element` at any address, to `q[rows, hidden]` and `s[rows]`.
     ///
     /// # Errors
     /// [`ComputeError`].

@@ -34,7 +34,7 @@ pub struct Chunk<'c> {
     pub x: &'c [u8],
     /// Codes [rows, hidden].
     pub q: &'c [u8],
-    /// Scales [rows].
+    /// Scales `s[rows]`.
     pub s: &'c [f32],
     /// Who computed it and for how long.
     pub ran: Ran,

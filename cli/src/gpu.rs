@@ -93,7 +93,7 @@ impl Gpu {
         Ok(Self { quantizer, stream, _context: context })
     }
 
-    /// Quantizes `x` [rows, hidden], bytes of `element` at any address, to `q` [rows, hidden] and `s` [rows].
+    /// Quantizes `x[rows, hidden]`, bytes of `element` at any address, to `q[rows, hidden]` and `s[rows]`.
     ///
     /// # Errors
     /// [`Error`].

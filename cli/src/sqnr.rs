@@ -19,7 +19,7 @@ pub struct Sqnr {
 }
 
 impl Sqnr {
-    /// Adds rows: `x` [rows, hidden] as bytes, codes `q` [rows, hidden], scales `s` [rows].
+    /// Adds rows: `x[rows, hidden]` as bytes, codes `q[rows, hidden]`, scales `s[rows]`.
     pub fn add_rows(&mut self, element: Element, x: &[u8], q: &[u8], s: &[f32], hidden: usize) {
         match element {
             Element::F16 => self.add::<f16>(&elements(x), q, s, hidden),
