@@ -51,15 +51,17 @@ for packed in "$here/$folder/"$only.gz; do
     [ -f "$packed" ] || { echo "no executable in $here/$folder fits '$only'" >&2 && exit 2; }
     name=$(basename "$packed" .gz)
     printf '\n== %s\n' "$name"
-    gunzip -c "$packed" >executable
-    chmod +x executable
+    # Each under its own name: a file that ran a moment ago may still be busy.
+    gunzip -c "$packed" >"$name"
+    chmod +x "$name"
     begin=$(date +%s)
     # POSIX has no pipefail: the status goes through a file.
     {
         status=0
-        ./executable "$@" || status=$?
+        "./$name" "$@" || status=$?
         echo "$status" >status
     } 2>&1 | tee log
+    rm -f "$name"
     seconds=$(($(date +%s) - begin))
     status=$(cat status)
     results=$(sed -n 's/^test result: [^.]*\. //p' log | sed 's/; finished in .*//' | paste -s -d '|' -)
