@@ -1,32 +1,38 @@
 //! The arithmetic of one row, in either math mode.
 //!
-//! On a GPU these are plain operators, and libNVVM's flags give them their mode: `-ftz=1 -prec-div=0` turns the division
+//! On a GPU the operators are plain ones, and libNVVM's flags give them their mode: `-ftz=1 -prec-div=0` turns the division
 //! by a constant into a product with its rounded reciprocal and `1 / s` into `rcp.approx.ftz.f32`; `-prec-div=1` gives
-//! `div.rn` and `rcp.rn`. Contraction to `fma` is off in both.
+//! `div.rn` and `rcp.rn`. Contraction to `fma` is off in both. On the host they do what those flags would.
+
+#[cfg(not(target_arch = "nvptx64"))]
+#[path = "operators_host.rs"]
+mod operators;
+#[cfg(target_arch = "nvptx64")]
+#[path = "operators_nvptx.rs"]
+mod operators;
 
 use ptq_spec::fp8::E4M3_MAX;
 
 /// `absmax` and `|x|`, whichever is larger; a NaN never raises `absmax`.
 #[inline(always)]
 pub fn absmax(absmax: f32, x: f32) -> f32 {
-    absmax.max(x.abs())
+    operators::max(absmax, x.abs())
 }
 
 /// Scale of a row.
 #[inline(always)]
 pub fn scale(absmax: f32) -> f32 {
-    absmax / E4M3_MAX
+    operators::over_e4m3_max(absmax)
 }
 
 /// What a row is multiplied by: the reciprocal of its scale, and with `guard` 0 where the scale is 0.
 #[inline(always)]
 pub fn inverse(scale: f32, guard: bool) -> f32 {
-    if guard && scale == 0.0 { 0.0 } else { 1.0 / scale }
+    if guard && operators::is_zero(scale) { 0.0 } else { operators::reciprocal(scale) }
 }
 
-/// A scaled element within the range of E4M3. NaN becomes the largest value: `min` returns its other operand.
+/// A scaled element within the range of E4M3. NaN becomes the largest value: the minimum is the other operand.
 #[inline(always)]
-#[allow(clippy::manual_clamp, reason = "clamp keeps NaN")]
 pub fn scaled(x: f32, inverse: f32) -> f32 {
-    (x * inverse).min(E4M3_MAX).max(-E4M3_MAX)
+    operators::max(operators::min(operators::product(x, inverse), E4M3_MAX), -E4M3_MAX)
 }

@@ -1,8 +1,8 @@
 //! Every access of the kernels to memory.
 //!
 //! Global accesses are explicit instructions: their width is a promise of the entry, and the input's are marked as
-//! read-only for the kernel's duration, and kept out of L1 because nothing is read twice. The host's bodies are plain
-//! reads and writes.
+//! read-only for the kernel's duration, and kept out of L1 because nothing is read twice. The host's bodies ask the
+//! emulator first.
 
 #[cfg(not(target_arch = "nvptx64"))]
 #[path = "mem_host.rs"]
@@ -80,8 +80,8 @@ pub unsafe fn store_f32(address: *mut f32, value: f32) {
 /// `address` lies in a shared array, was written before the last barrier, and nothing writes it until the next.
 #[inline(always)]
 pub unsafe fn load_shared(address: *const f32) -> f32 {
-    // SAFETY: the caller's duties. A plain read, so that the compiler finds the shared address space.
-    unsafe { address.read() }
+    // SAFETY: the caller's duties.
+    unsafe { body::load_shared(address) }
 }
 
 /// Stores to a shared array.
@@ -91,5 +91,5 @@ pub unsafe fn load_shared(address: *const f32) -> f32 {
 #[inline(always)]
 pub unsafe fn store_shared(address: *mut f32, value: f32) {
     // SAFETY: the caller's duties.
-    unsafe { address.write(value) }
+    unsafe { body::store_shared(address, value) }
 }

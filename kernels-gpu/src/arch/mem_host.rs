@@ -1,31 +1,52 @@
-//! Memory on the host: plain accesses.
+//! Memory on the host: every access is the emulator's to check, with the bytes of the GPU's instruction.
 
 use core::{ptr, slice};
+use cuda_std::emulator::{Space, Use, access};
 
 /// # Safety
-/// `words.len()` words are readable and aligned.
+/// None beyond the emulator's check, which ends the thread on a bad access.
 pub(super) unsafe fn load_words(address: *const u32, words: &mut [u32]) {
-    // SAFETY: readable by contract.
+    access(Space::Global, Use::Read, address.cast(), size_of_val(words));
+    // SAFETY: `access` let it through: a buffer of the launch, aligned.
     words.copy_from_slice(unsafe { slice::from_raw_parts(address, words.len()) });
 }
 
 /// # Safety
-/// Readable and aligned.
+/// As [`load_words`].
 pub(super) unsafe fn load_u16(address: *const u16) -> u16 {
-    // SAFETY: by contract.
+    access(Space::Global, Use::Read, address.cast(), size_of::<u16>());
+    // SAFETY: `access` let it through: a buffer of the launch, aligned.
     unsafe { address.read() }
 }
 
 /// # Safety
-/// `words.len()` words are writable and aligned.
+/// As [`load_words`].
 pub(super) unsafe fn store_words(address: *mut u32, words: &[u32]) {
-    // SAFETY: writable by contract, and `words` is the caller's own array.
+    access(Space::Global, Use::Write, address.cast(), size_of_val(words));
+    // SAFETY: `access` let it through: a writable buffer of the launch, aligned; `words` is the caller's own array.
     unsafe { ptr::copy_nonoverlapping(words.as_ptr(), address, words.len()) }
 }
 
 /// # Safety
-/// Writable.
+/// As [`load_words`].
 pub(super) unsafe fn store_u8(address: *mut u8, code: u8) {
-    // SAFETY: by contract.
+    access(Space::Global, Use::Write, address, size_of::<u8>());
+    // SAFETY: `access` let it through: a writable buffer of the launch.
     unsafe { address.write(code) }
+}
+
+/// # Safety
+/// As [`load_words`].
+pub(super) unsafe fn load_shared(address: *const f32) -> f32 {
+    access(Space::Shared, Use::Read, address.cast(), size_of::<f32>());
+    // SAFETY: `access` let it through: an array of the CTA, aligned.
+    unsafe { address.read() }
+}
+
+/// # Safety
+/// As [`load_words`].
+pub(super) unsafe fn store_shared(address: *mut f32, value: f32) {
+    access(Space::Shared, Use::Write, address.cast(), size_of::<f32>());
+    // SAFETY: `access` let it through: an array of the CTA, aligned.
+    unsafe { address.write(value) }
 }

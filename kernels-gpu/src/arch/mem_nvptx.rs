@@ -131,3 +131,19 @@ pub(super) unsafe fn store_u8(address: *mut u8, code: u8) {
         );
     }
 }
+
+/// # Safety
+/// In a shared array, written, and ordered after the write.
+#[inline(always)]
+pub(super) unsafe fn load_shared(address: *const f32) -> f32 {
+    // SAFETY: by contract. A plain read, so that the compiler finds the shared address space.
+    unsafe { address.read() }
+}
+
+/// # Safety
+/// In a shared array, and nobody else's until the next barrier.
+#[inline(always)]
+pub(super) unsafe fn store_shared(address: *mut f32, value: f32) {
+    // SAFETY: by contract. A plain write, so that the compiler finds the shared address space.
+    unsafe { address.write(value) }
+}

@@ -3,8 +3,8 @@
 //! Kernel sources written against it are valid rust-cuda sources: `#[kernel]`, [`thread`], [`warp`], [`shared_array!`].
 //! They compile with any rustc whose `nvptx64-nvidia-cuda` target has a `core`, through `cuda_builder`.
 //!
-//! On other targets the same functions exist, so that kernel crates type-check and lint on the host; calling one of them
-//! there panics.
+//! On other targets the [`emulator`] runs the same kernel functions on the CPU and reports what they do wrong; outside one
+//! of its launches a device function panics.
 #![no_std]
 #![cfg_attr(target_arch = "nvptx64", feature(link_llvm_intrinsics, stdarch_nvptx))]
 #![cfg_attr(target_arch = "nvptx64", allow(internal_features))]
@@ -16,6 +16,11 @@ mod intrinsics;
 #[path = "intrinsics_nvptx.rs"]
 mod intrinsics;
 
+#[cfg(not(target_arch = "nvptx64"))]
+extern crate std;
+
+#[cfg(not(target_arch = "nvptx64"))]
+pub mod emulator;
 pub mod shared;
 pub mod thread;
 pub mod warp;

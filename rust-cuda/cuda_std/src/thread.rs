@@ -31,6 +31,7 @@ pub fn grid_dim_x() -> u32 {
 /// A thread that has returned no longer counts. Threads of one CTA that wait at different calls are undefined behaviour on
 /// the hardware, which is why callers keep barriers out of divergent branches.
 #[inline(always)]
+#[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
 pub fn sync_threads() {
     intrinsics::sync_threads();
 }

@@ -7,6 +7,9 @@ use std::collections::BTreeMap;
 /// Section of `cuda_std::shared_array!`.
 const SHARED_SECTION: &str = "section \".gpu.shared\"";
 
+/// Section of `cuda_std::shared::dynamic_shared_mem`.
+const DYNAMIC_SECTION: &str = "section \".gpu.shared.dynamic\"";
+
 /// Section of `#[kernel(max_threads = N)]`.
 const BOUND_SECTION: &str = "section \".gpu.max_threads\"";
 
@@ -21,6 +24,8 @@ const SHARED_ALIGN: u64 = 16;
 pub(super) struct Statics {
     /// Shared arrays: name with its `@` → definition in the shared address space.
     shared: BTreeMap<String, String>,
+    /// Dynamic shared memory that no code uses: name with its `@`.
+    unused: Vec<String>,
     /// Kernel → most threads per CTA.
     bounds: BTreeMap<String, u32>,
 }
@@ -38,6 +43,14 @@ pub(super) fn collect(module: &str) -> Result<Statics, CudaBuilderError> {
             let definition = shared_definition(name, definition)
                 .ok_or_else(|| fault("shared memory starts uninitialised; declare it with `shared_array!`"))?;
             statics.shared.insert(name.to_string(), definition);
+        } else if definition.contains(DYNAMIC_SECTION) {
+            let uses = |line: &str| !line.starts_with('@') && replace_symbol(line, name, "") != line;
+            if module.lines().any(uses) {
+                let definition = format!("{name} = external addrspace(3) global [0 x i8], align {SHARED_ALIGN}");
+                statics.shared.insert(name.to_string(), definition);
+            } else {
+                statics.unused.push(name.to_string());
+            }
         } else if definition.contains(BOUND_SECTION) {
             let kernel = name.trim_start_matches('@').strip_prefix(BOUND_PREFIX);
             let kernel =
@@ -76,7 +89,9 @@ fn little_endian(definition: &str) -> Option<u32> {
 impl Statics {
     /// Whether a line has no place in NVVM IR: launch bounds, and lists of symbols to keep, of which none is left.
     pub(super) fn is_dropped(&self, line: &str) -> bool {
+        let defined = line.split_once(" = ").map_or("", |(name, _)| name);
         line.starts_with('@') && line.contains(BOUND_SECTION)
+            || self.unused.iter().any(|name| name == defined)
             || line.starts_with("@llvm.used = ")
             || line.starts_with("@llvm.compiler.used = ")
     }
@@ -158,6 +173,17 @@ mod tests {
         assert_eq!(statics.rewrite("define ptx_kernel void @k2() {"), "define ptx_kernel void @k2() {");
         let dropped: Vec<_> = MODULE.lines().filter(|line| statics.is_dropped(line)).collect();
         assert_eq!(dropped.len(), 2);
+    }
+
+    #[test]
+    fn dynamic_shared_memory_has_no_size_and_goes_when_unused() {
+        let definition = "@D = global <{}> zeroinitializer, section \".gpu.shared.dynamic\", align 16";
+        let used = format!("{definition}\n  store float 0.0, ptr @D, align 4\n");
+        assert_eq!(collect(&used).unwrap().rewrite(definition), "@D = external addrspace(3) global [0 x i8], align 16");
+        let unused =
+            format!("{definition}\n@llvm.used = appending global [1 x ptr] [ptr @D], section \"llvm.metadata\"\n");
+        assert!(collect(&unused).unwrap().is_dropped(definition));
+        assert!(!collect(&used).unwrap().is_dropped(definition));
     }
 
     #[test]
