@@ -65,6 +65,7 @@ pub struct QuantizeArgs {
     /// Whose bytes legacy zero rows keep: those of the reference's warp or CTA kernel; auto is the reference's choice
     #[arg(long, default_value = Dispatch::Auto.name(), value_parser = one_of(&Dispatch::ALL, Dispatch::name))]
     pub dispatch: Dispatch,
+    /// Multiprocessors of the chip whose threshold automatic dispatch follows; `None`: the device's
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..), help = format!(
         "Multiprocessors of the chip that --dispatch auto stands for; default: the device's, {DEFAULT_SM_COUNT} without one"
     ))]

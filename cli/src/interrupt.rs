@@ -18,13 +18,19 @@ pub fn unfinished() -> MutexGuard<'static, Option<PathBuf>> {
     UNFINISHED.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// From now on SIGINT, SIGTERM and SIGHUP remove the unfinished file before they end the process as they always do.
+/// From now on SIGINT, SIGTERM and SIGHUP remove the unfinished file before they end the process as they always do. Once
+/// they do, another call changes nothing.
 ///
 /// A signal that the process was started with as ignored stays ignored (`nohup`, background jobs of a shell script).
 ///
 /// # Errors
 /// When the handlers or their thread cannot be set up.
 pub fn watch() -> io::Result<()> {
+    static WATCHED: Mutex<bool> = Mutex::new(false);
+    let mut watched = WATCHED.lock().unwrap_or_else(PoisonError::into_inner);
+    if *watched {
+        return Ok(());
+    }
     let ignored = ignored_signals();
     let wanted = [SIGINT, SIGTERM, SIGHUP].into_iter().filter(|signal| ignored >> (signal - 1) & 1 == 0);
     let mut signals = Signals::new(wanted)?;
@@ -39,6 +45,7 @@ pub fn watch() -> io::Result<()> {
             let _ = emulate_default_handler(signal);
         }
     })?;
+    *watched = true;
     Ok(())
 }
 
