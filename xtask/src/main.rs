@@ -14,7 +14,7 @@ use std::process::ExitCode;
 #[derive(Parser)]
 #[command(name = "cargo xtask", about = "Project tasks")]
 enum Task {
-    /// Fetch libNVVM and ptxas, pinned, into target/toolchain. Does nothing when they are there.
+    /// Fetch libNVVM, ptxas and nvdisasm, pinned, into target/toolchain. Does nothing when they are there.
     Setup,
     /// Build the GPU artifacts from the kernel sources, or check that artifacts/ is what they give.
     Kernels(kernels::Options),

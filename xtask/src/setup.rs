@@ -1,4 +1,4 @@
-//! `cargo xtask setup`: libNVVM and ptxas from NVIDIA's wheels, in `target/toolchain` of the workspace.
+//! `cargo xtask setup`: libNVVM, ptxas and nvdisasm from NVIDIA's wheels, in `target/toolchain` of the workspace.
 
 mod pip;
 mod wheel;
@@ -15,7 +15,7 @@ use std::process::Command;
 /// Pinned versions and hashes; what pip reads.
 const REQUIREMENTS: &str = include_str!("../requirements.txt");
 
-/// What is taken out of which wheel. Both libraries stand alone: neither opens another file of its wheel.
+/// What is taken out of which wheel. Each stands alone: none opens another file of its wheel.
 const FILES: &[wheel::Member] = &[
     wheel::Member { wheel: "nvidia_nvvm-", path: "nvidia/cu13/lib/libnvvm.so.4", to: LIBNVVM, mode: 0o644 },
     wheel::Member { wheel: "nvidia_nvvm-", path: "licenses/License.txt", to: "licenses/nvidia-nvvm.txt", mode: 0o644 },
@@ -26,10 +26,18 @@ const FILES: &[wheel::Member] = &[
         to: "licenses/nvidia-cuda-nvcc.txt",
         mode: 0o644,
     },
+    wheel::Member { wheel: "nvidia_cuda_nvdisasm-", path: "nvidia/cu13/bin/nvdisasm", to: NVDISASM, mode: 0o755 },
+    wheel::Member {
+        wheel: "nvidia_cuda_nvdisasm-",
+        path: "licenses/License.txt",
+        to: "licenses/nvidia-cuda-nvdisasm.txt",
+        mode: 0o644,
+    },
 ];
 
 const LIBNVVM: &str = "lib/libnvvm.so.4";
 const PTXAS: &str = "bin/ptxas";
+const NVDISASM: &str = "bin/nvdisasm";
 
 /// Says which pins the folder holds. Inside the folder that appears by rename, so it is never there without the rest.
 const VERSION: &str = "VERSION";
@@ -57,9 +65,9 @@ pub enum Error {
     /// The folder could not be written.
     #[error(transparent)]
     Staging(#[from] staging::Error),
-    /// The unpacked ptxas does not start here.
+    /// An unpacked program does not start here.
     #[error("`{}` does not run here: {detail}; it needs glibc and a folder mounted without noexec", path.display())]
-    Ptxas {
+    Program {
         /// The program.
         path: PathBuf,
         /// What came back.
@@ -108,7 +116,9 @@ fn install(toolchain: &Path) -> Result<(), Error> {
         wheel::unpack(&wheels, member, staging.path())?;
     }
     fs::remove_dir_all(&wheels).map_err(staging::Error::io("remove", &wheels))?;
-    check_ptxas(&staging.path().join(PTXAS))?;
+    for program in [PTXAS, NVDISASM] {
+        check_runs(&staging.path().join(program))?;
+    }
     let version = staging.path().join(VERSION);
     fs::write(&version, stamp()).map_err(staging::Error::io("write", &version))?;
     Ok(staging.publish()?)
@@ -137,8 +147,8 @@ fn pins() -> impl Iterator<Item = &'static str> {
     })
 }
 
-fn check_ptxas(path: &Path) -> Result<(), Error> {
-    let fail = |detail| Error::Ptxas { path: path.to_owned(), detail };
+fn check_runs(path: &Path) -> Result<(), Error> {
+    let fail = |detail| Error::Program { path: path.to_owned(), detail };
     let output = Command::new(path).arg("--version").output().map_err(|e: io::Error| fail(e.to_string()))?;
     if output.status.success() { Ok(()) } else { Err(fail(output.status.to_string())) }
 }
@@ -159,11 +169,9 @@ mod tests {
     }
 
     #[test]
-    fn the_pins_name_both_packages() {
-        let pins: Vec<_> = pins().collect();
-        assert_eq!(pins.len(), 2, "{pins:?}");
-        assert!(pins[0].starts_with("nvidia-nvvm=="), "{pins:?}");
-        assert!(pins[1].starts_with("nvidia-cuda-nvcc=="), "{pins:?}");
+    fn the_pins_name_every_package() {
+        let packages: Vec<_> = pins().map(|pin| pin.split_once("==").unwrap().0).collect();
+        assert_eq!(packages, ["nvidia-nvvm", "nvidia-cuda-nvcc", "nvidia-cuda-nvdisasm"]);
     }
 
     #[test]
@@ -187,10 +195,10 @@ mod tests {
     }
 
     #[test]
-    fn a_ptxas_that_does_not_run_is_an_error() {
+    fn a_program_that_does_not_run_is_an_error() {
         let dir = installed();
-        assert!(matches!(check_ptxas(&dir.path().join(PTXAS)), Err(Error::Ptxas { .. })));
-        assert!(check_ptxas(Path::new("/bin/true")).is_ok());
-        assert!(matches!(check_ptxas(Path::new("/bin/false")), Err(Error::Ptxas { .. })));
+        assert!(matches!(check_runs(&dir.path().join(PTXAS)), Err(Error::Program { .. })));
+        assert!(check_runs(Path::new("/bin/true")).is_ok());
+        assert!(matches!(check_runs(Path::new("/bin/false")), Err(Error::Program { .. })));
     }
 }
