@@ -2,8 +2,10 @@
 
 mod bundle;
 mod kernels;
+mod reference;
 mod setup;
 mod staging;
+mod wheels;
 mod workspace;
 
 use clap::Parser;
@@ -18,6 +20,10 @@ enum Task {
     Setup,
     /// Build the GPU artifacts from the kernel sources, or check that artifacts/ is what they give.
     Kernels(kernels::Options),
+    /// Fetch the reference's kernels, pinned, into target/reference: SGLang's and vLLM's, as cubins for sm_90.
+    ///
+    /// Downloads some 700 MB and keeps one. Does nothing when they are there.
+    Reference,
     /// Collect the release tests, benches and program in DIR, with a run.sh for GPU hosts without Rust.
     Bundle {
         /// Folder to create; an earlier bundle there is replaced.
@@ -29,6 +35,7 @@ fn main() -> ExitCode {
     let done: Result<(), Box<dyn Error>> = match Task::parse() {
         Task::Setup => setup::run().map_err(Into::into),
         Task::Kernels(options) => kernels::run(&options).map_err(Into::into),
+        Task::Reference => reference::run().map_err(Into::into),
         Task::Bundle { dir } => bundle::run(&dir).map_err(Into::into),
     };
     match done {

@@ -1,9 +1,7 @@
 //! `cargo xtask setup`: libNVVM, ptxas and nvdisasm from NVIDIA's wheels, in `target/toolchain` of the workspace.
 
-mod pip;
-mod wheel;
-
 use crate::staging::{self, Staging};
+use crate::wheels::{Requirements, pip, wheel};
 use crate::workspace;
 use cuda_builder::Toolchain;
 use cuda_builder::toolchain::{NVIDIA_FOLDER, NVIDIA_VARIABLE};
@@ -13,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// Pinned versions and hashes; what pip reads.
-const REQUIREMENTS: &str = include_str!("../requirements.txt");
+const REQUIREMENTS: Requirements = Requirements(include_str!("../requirements.txt"));
 
 /// What is taken out of which wheel. Each stands alone: none opens another file of its wheel.
 const FILES: &[wheel::Member] = &[
@@ -38,9 +36,6 @@ const FILES: &[wheel::Member] = &[
 const LIBNVVM: &str = "lib/libnvvm.so.4";
 const PTXAS: &str = "bin/ptxas";
 const NVDISASM: &str = "bin/nvdisasm";
-
-/// Says which pins the folder holds. Inside the folder that appears by rename, so it is never there without the rest.
-const VERSION: &str = "VERSION";
 
 /// Why the toolchain could not be set up.
 #[derive(Debug, thiserror::Error)]
@@ -88,7 +83,7 @@ pub fn run() -> Result<(), Error> {
         install(&toolchain)?;
         println!("{}: installed", toolchain.display());
     }
-    for pin in pins() {
+    for pin in REQUIREMENTS.pins() {
         println!("  {pin}");
     }
     match Toolchain::find(Some(&root)) {
@@ -111,7 +106,7 @@ fn install(toolchain: &Path) -> Result<(), Error> {
     }
     let staging = Staging::beside(toolchain)?;
     let wheels = staging.path().join("wheels");
-    pip::download(REQUIREMENTS, &wheels)?;
+    pip::download(REQUIREMENTS.0, &wheels)?;
     for member in FILES {
         wheel::unpack(&wheels, member, staging.path())?;
     }
@@ -119,32 +114,12 @@ fn install(toolchain: &Path) -> Result<(), Error> {
     for program in [PTXAS, NVDISASM] {
         check_runs(&staging.path().join(program))?;
     }
-    let version = staging.path().join(VERSION);
-    fs::write(&version, stamp()).map_err(staging::Error::io("write", &version))?;
+    REQUIREMENTS.sign(staging.path())?;
     Ok(staging.publish()?)
 }
 
 fn is_installed(toolchain: &Path) -> bool {
-    fs::read_to_string(toolchain.join(VERSION)).is_ok_and(|version| version == stamp())
-        && FILES.iter().all(|member| toolchain.join(member.to).is_file())
-}
-
-/// Contents of [`VERSION`]: the pins, one a line, then the architecture.
-fn stamp() -> String {
-    let mut stamp = String::new();
-    for line in pins().chain([std::env::consts::ARCH]) {
-        stamp.push_str(line);
-        stamp.push('\n');
-    }
-    stamp
-}
-
-/// `package==version` of every requirement.
-fn pins() -> impl Iterator<Item = &'static str> {
-    REQUIREMENTS.lines().filter(|line| !line.starts_with('#')).filter_map(|line| {
-        let first = line.split_whitespace().next()?;
-        first.contains("==").then_some(first)
-    })
+    REQUIREMENTS.signed(toolchain, FILES.iter().map(|member| member.to))
 }
 
 fn check_runs(path: &Path) -> Result<(), Error> {
@@ -157,47 +132,28 @@ fn check_runs(path: &Path) -> Result<(), Error> {
 mod tests {
     use super::*;
 
-    fn installed() -> tempfile::TempDir {
-        let dir = tempfile::tempdir().unwrap();
-        for member in FILES {
-            let path = dir.path().join(member.to);
-            fs::create_dir_all(path.parent().unwrap()).unwrap();
-            fs::write(path, "").unwrap();
-        }
-        fs::write(dir.path().join(VERSION), stamp()).unwrap();
-        dir
-    }
-
     #[test]
     fn the_pins_name_every_package() {
-        let packages: Vec<_> = pins().map(|pin| pin.split_once("==").unwrap().0).collect();
+        let packages: Vec<_> = REQUIREMENTS.pins().map(|pin| pin.split_once("==").unwrap().0).collect();
         assert_eq!(packages, ["nvidia-nvvm", "nvidia-cuda-nvcc", "nvidia-cuda-nvdisasm"]);
     }
 
     #[test]
-    fn a_whole_toolchain_of_these_pins_is_installed() {
-        assert!(is_installed(installed().path()));
-    }
-
-    #[test]
-    fn other_pins_or_a_missing_file_are_not() {
-        let dir = installed();
-        fs::write(dir.path().join(VERSION), stamp().replace("==", "==0.")).unwrap();
-        assert!(!is_installed(dir.path()));
+    fn a_toolchain_without_one_of_its_files_is_not_installed() {
+        let dir = tempfile::tempdir().unwrap();
+        REQUIREMENTS.sign(dir.path()).unwrap();
         for member in FILES {
-            let dir = installed();
-            fs::remove_file(dir.path().join(member.to)).unwrap();
-            assert!(!is_installed(dir.path()), "{}", member.to);
+            assert!(!is_installed(dir.path()), "without {}", member.to);
+            let path = dir.path().join(member.to);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, "").unwrap();
         }
-        let dir = installed();
-        fs::remove_file(dir.path().join(VERSION)).unwrap();
-        assert!(!is_installed(dir.path()));
+        assert!(is_installed(dir.path()));
     }
 
     #[test]
     fn a_program_that_does_not_run_is_an_error() {
-        let dir = installed();
-        assert!(matches!(check_runs(&dir.path().join(PTXAS)), Err(Error::Program { .. })));
+        assert!(matches!(check_runs(Path::new("/nowhere/ptxas")), Err(Error::Program { .. })));
         assert!(check_runs(Path::new("/bin/true")).is_ok());
         assert!(matches!(check_runs(Path::new("/bin/false")), Err(Error::Program { .. })));
     }

@@ -15,7 +15,7 @@ pub struct Member {
     pub wheel: &'static str,
     /// How the file's path in the wheel ends, at a path separator: licences lie below a folder named after the version.
     pub path: &'static str,
-    /// Where it goes, relative to the toolchain's folder.
+    /// Where it goes, relative to the folder it is unpacked in.
     pub to: &'static str,
     /// Its permissions; wheels do not carry them reliably.
     pub mode: u32,
@@ -25,13 +25,13 @@ pub struct Member {
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// No such wheel was downloaded.
-    #[error("pip left no file `{wheel}*.whl`; check xtask/requirements.txt")]
+    #[error("pip left no file `{wheel}*.whl`; check the requirements files in xtask/")]
     NoWheel {
         /// How its name begins.
         wheel: &'static str,
     },
     /// The wheel holds the file not once.
-    #[error("`{}` holds {actual} files `{path}`, expected one; the wheel's layout changed, see FILES in xtask/src/setup.rs", wheel.display())]
+    #[error("`{}` holds {actual} files `{path}`, expected one; the wheel's layout changed, see the members in xtask/src/setup.rs and xtask/src/reference.rs", wheel.display())]
     Member {
         /// The wheel.
         wheel: PathBuf,
