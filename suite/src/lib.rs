@@ -17,9 +17,11 @@ mod case;
 pub mod cases;
 mod check;
 pub mod cpu;
+mod fill;
 pub mod golden;
 mod sample;
 
 pub use buffer::Buffer;
 pub use case::{Case, Output, Tensor};
 pub use check::{Failure, Failures, Implementation, Mismatch, Oracle, Place, Reason, check, run};
+pub use fill::random_rows;

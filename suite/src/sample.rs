@@ -97,4 +97,17 @@ impl Random {
         let bits = self.bits();
         T::from_bits((bits & (T::SIGN | (T::MIN_NORMAL - 1))) | (field * T::MIN_NORMAL))
     }
+
+    /// An exponent field of a finite f32, each as likely.
+    pub(crate) fn exponent(&mut self) -> u32 {
+        self.bits() % (<f32 as Sample>::INFINITY / <f32 as Sample>::MIN_NORMAL)
+    }
+
+    /// A finite value of either sign with an exponent field less than 24 below `largest`.
+    pub(crate) fn near(&mut self, largest: u32) -> f32 {
+        let bits = self.bits();
+        let distance = (bits & <f32 as Sample>::INFINITY) / <f32 as Sample>::MIN_NORMAL % 24;
+        let field = largest.saturating_sub(distance);
+        f32::from_bits(bits & !<f32 as Sample>::INFINITY | field * <f32 as Sample>::MIN_NORMAL)
+    }
 }
