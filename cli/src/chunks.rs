@@ -49,7 +49,8 @@ impl<'t> Chunks<'t> {
     fn of_bytes(tensor: &'t Quantized<'t>, params: Params, bytes: u64) -> Self {
         // The reference's choice depends on the rows of the whole tensor, so it is made here and not per chunk.
         let guard = params.options.guard(tensor.shape.rows(), params.sm_count);
-        let row_bytes = tensor.shape.hidden() * tensor.element.bytes() as u64;
+        // Without rows nothing bounds `hidden`.
+        let row_bytes = tensor.shape.hidden().saturating_mul(tensor.element.bytes() as u64);
         Self {
             tensor,
             params: Params { options: fixed(guard), ..params },
@@ -171,16 +172,18 @@ mod tests {
 
     #[test]
     fn no_rows_no_chunks() {
-        let tensor = Quantized {
-            name: String::new(),
-            scale_name: String::new(),
-            element: Element::F16,
-            shape: Shape::new(0, 4).unwrap(),
-            data: &[],
-            codes_at: 0,
-            scales_at: 0,
-        };
-        let params = Params { math: MathMode::Fast, options: Options::default(), sm_count: 1 };
-        assert_eq!(collect(&tensor, params, 1), (vec![], vec![], 0));
+        for hidden in [4, 1 << 62, u64::MAX - 3] {
+            let tensor = Quantized {
+                name: String::new(),
+                scale_name: String::new(),
+                element: Element::F32,
+                shape: Shape::new(0, hidden).unwrap(),
+                data: &[],
+                codes_at: 0,
+                scales_at: 0,
+            };
+            let params = Params { math: MathMode::Fast, options: Options::default(), sm_count: 1 };
+            assert_eq!(collect(&tensor, params, 1), (vec![], vec![], 0));
+        }
     }
 }

@@ -1,6 +1,6 @@
 //! Signals: an interrupted run takes its unfinished output with it.
 
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGXCPU, SIGXFSZ};
 use signal_hook::iterator::Signals;
 use signal_hook::low_level::emulate_default_handler;
 use std::fs;
@@ -8,6 +8,9 @@ use std::io;
 use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
+
+/// Signals that end the process. SIGXCPU is that of a limit on its time.
+const ENDING: [i32; 5] = [SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGXCPU];
 
 static UNFINISHED: Mutex<Option<PathBuf>> = Mutex::new(None);
 
@@ -18,8 +21,8 @@ pub fn unfinished() -> MutexGuard<'static, Option<PathBuf>> {
     UNFINISHED.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// From now on SIGINT, SIGTERM and SIGHUP remove the unfinished file before they end the process as they always do. Once
-/// they do, another call changes nothing.
+/// From now on the [`ENDING`] signals remove the unfinished file before they end the process as they always do. SIGXFSZ no
+/// longer ends it: a write beyond the limit on a file's size fails as any other. Once they do, another call changes nothing.
 ///
 /// A signal that the process was started with as ignored stays ignored (`nohup`, background jobs of a shell script).
 ///
@@ -32,10 +35,10 @@ pub fn watch() -> io::Result<()> {
         return Ok(());
     }
     let ignored = ignored_signals();
-    let wanted = [SIGINT, SIGTERM, SIGHUP].into_iter().filter(|signal| ignored >> (signal - 1) & 1 == 0);
+    let wanted = ENDING.into_iter().chain([SIGXFSZ]).filter(|signal| ignored >> (signal - 1) & 1 == 0);
     let mut signals = Signals::new(wanted)?;
     thread::Builder::new().name("signals".to_owned()).spawn(move || {
-        for signal in signals.forever() {
+        for signal in signals.forever().filter(|signal| ENDING.contains(signal)) {
             // Never released: nothing may be created or renamed any more.
             let path = unfinished();
             if let Some(path) = path.as_ref() {

@@ -115,6 +115,19 @@ fn sizes_that_wrap() {
     }
 }
 
+/// Without rows a tensor has no bytes, whatever the length of its rows.
+#[test]
+fn no_rows_of_any_length() {
+    let folder = Folder::new();
+    for hidden in [4, 1 << 40, 1 << 61, 1 << 62, (1 << 62) + 4, u64::MAX - 3] {
+        for element in ["F16", "BF16", "F32"] {
+            let json = format!("{{\"x\":{{\"dtype\":\"{element}\",\"shape\":[0,{hidden}],\"data_offsets\":[0,0]}}}}");
+            let bytes = [&(json.len() as u64).to_le_bytes()[..], json.as_bytes()].concat();
+            quantize(&folder, &bytes, &json);
+        }
+    }
+}
+
 /// Nesting that would overflow the stack of a parser without a limit.
 #[test]
 fn deep_nesting() {

@@ -47,7 +47,7 @@ fn wait_for_output(folder: &Path, child: &mut Child) {
 
 #[test]
 fn signals_remove_the_unfinished_output_and_keep_the_old_one() {
-    for (signal, number) in [("INT", 2), ("TERM", 15), ("HUP", 1)] {
+    for (signal, number) in [("INT", 2), ("TERM", 15), ("HUP", 1), ("QUIT", 3), ("XCPU", 24)] {
         for old in [false, true] {
             let folder = Folder::new();
             let (input, output) = (long_input(&folder), folder.path("out"));
@@ -98,5 +98,24 @@ fn an_ignored_signal_stays_ignored() {
     assert_eq!(partial_files(&folder.path("")), 1);
     send("TERM", &child);
     assert_eq!(child.wait().unwrap().signal(), Some(15));
+    assert_eq!(partial_files(&folder.path("")), 0);
+}
+
+/// A limit on the size of files (`ulimit -f`) is told like a full disk.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_limit_on_the_file_size_is_an_error() {
+    let folder = Folder::new();
+    let (input, output) = (long_input(&folder), folder.path("out"));
+    let result = Command::new("sh")
+        .args(["-c", "ulimit -f 100; exec \"$@\"", "sh"])
+        .arg(program().get_program())
+        .args(["quantize".as_ref(), input.as_os_str(), output.as_os_str(), "--backend".as_ref(), "cpu".as_ref()])
+        .output()
+        .unwrap();
+    let err = text(&result.stderr);
+    assert_eq!(result.status.code(), Some(2), "{} {err}", result.status);
+    assert!(err.starts_with("quant-fp8: cannot write ") && err.lines().count() == 1, "{err:?}");
+    assert!(!output.exists());
     assert_eq!(partial_files(&folder.path("")), 0);
 }
