@@ -83,13 +83,30 @@ impl Launch {
     /// # Panics
     /// If `threads` is 0 or above 1024.
     pub fn run(&self, memory: &Memory<'_>, kernel: impl Fn() + Sync) -> Result<(), Fault> {
+        self.check_threads();
+        let fault = (0..self.ctas).into_par_iter().find_map_first(|index| cta::run(self, memory, index, &kernel).err());
+        fault.map_or(Ok(()), Err)
+    }
+
+    /// Runs `kernel` once per thread of CTA `index` alone, for grids that are too large to run.
+    ///
+    /// # Errors
+    /// Its first [`Fault`].
+    ///
+    /// # Panics
+    /// If `threads` is 0 or above 1024, or the grid has no such CTA.
+    pub fn run_cta(&self, index: u32, memory: &Memory<'_>, kernel: impl Fn() + Sync) -> Result<(), Fault> {
+        self.check_threads();
+        assert!(index < self.ctas, "a grid of {} CTAs has no CTA {index}", self.ctas);
+        cta::run(self, memory, index, &kernel)
+    }
+
+    fn check_threads(&self) {
         assert!(
             (1..=MAX_THREADS).contains(&self.threads),
             "a CTA has 1 to {MAX_THREADS} threads, not {}",
             self.threads
         );
-        let fault = (0..self.ctas).into_par_iter().find_map_first(|index| cta::run(self, memory, index, &kernel).err());
-        fault.map_or(Ok(()), Err)
     }
 }
 
