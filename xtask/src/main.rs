@@ -1,6 +1,7 @@
 //! Project tasks, run as `cargo xtask TASK`.
 
 mod bundle;
+mod fuzz;
 mod kernels;
 mod reference;
 mod setup;
@@ -24,6 +25,8 @@ enum Task {
     ///
     /// Downloads some 700 MB and keeps one. Does nothing when they are there.
     Reference,
+    /// Run the fuzz targets, each for a bounded time, on an installed nightly toolchain.
+    Fuzz(fuzz::Options),
     /// Collect the release tests, benches and program in DIR, with a run.sh for GPU hosts without Rust.
     Bundle {
         /// Folder to create; an earlier bundle there is replaced.
@@ -36,6 +39,7 @@ fn main() -> ExitCode {
         Task::Setup => setup::run().map_err(Into::into),
         Task::Kernels(options) => kernels::run(&options).map_err(Into::into),
         Task::Reference => reference::run().map_err(Into::into),
+        Task::Fuzz(options) => fuzz::run(&options).map_err(Into::into),
         Task::Bundle { dir } => bundle::run(&dir).map_err(Into::into),
     };
     match done {
