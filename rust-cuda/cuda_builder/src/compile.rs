@@ -3,6 +3,7 @@
 use crate::toolchain::Rustc;
 use crate::{Arch, CudaBuilderError};
 use std::env;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -23,12 +24,11 @@ pub(crate) fn to_llvm_ir(
     sysroot: &Option<PathBuf>,
     target_dir: &Path,
 ) -> Result<PathBuf, CudaBuilderError> {
-    let name = format!("{}.{}.ll", source.arch.name, source.features.join("-"));
-    let module = target_dir.join("modules").join(name);
     let mut flags = format!("{MIR_FLAGS}\x1f--cfg\x1fptq_arch=\"{}\"", source.arch.name);
     if let Some(sysroot) = sysroot {
         flags += &format!("\x1f--sysroot\x1f{}", sysroot.display());
     }
+    let module = target_dir.join("modules").join(module_name(source, rustc, &flags));
 
     let mut cargo = clean_cargo(rustc);
     // `--crate-type` must come from the command line: with it in the manifest, cargo turns LTO off without a word.
@@ -53,6 +53,14 @@ pub(crate) fn to_llvm_ir(
     std::fs::create_dir_all(target_dir.join("modules")).map_err(|e| CudaBuilderError::io(&module, e))?;
     run(cargo, "cargo (building the kernels)")?;
     Ok(module)
+}
+
+/// A name for each thing that cargo tells apart: it does not run rustc where it finds its own files of an earlier build, and
+/// knows nothing of this one, which then has to be of the same build.
+fn module_name(source: &Source<'_>, rustc: &Rustc, flags: &str) -> String {
+    let mut hasher = DefaultHasher::new();
+    (source.crate_dir, flags, &rustc.rustc, &rustc.release, &rustc.commit).hash(&mut hasher);
+    format!("{}.{}.{:016x}.ll", source.arch.name, source.features.join("-"), hasher.finish())
 }
 
 /// The compiler's cargo in an environment that a surrounding cargo, clippy or wrapper has not touched.
@@ -93,4 +101,36 @@ pub(crate) fn run(mut command: Command, tool: &'static str) -> Result<(), CudaBu
     }
     let log = format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     Err(CudaBuilderError::Tool { tool, log })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::toolchain::Core;
+
+    /// Builds with one compiler, another and the first again: the third finds the first's files, and must not read the
+    /// second's module.
+    #[test]
+    fn modules_of_different_builds_have_different_names() {
+        let arch = Arch { name: "sm_90", ptx_version: (7, 8) };
+        let features = ["bf16".to_string()];
+        let name = |crate_dir: &str, features: &[String], commit: &str, flags: &str| {
+            let rustc = Rustc {
+                rustc: "/bin/rustc".into(),
+                cargo: "/bin/cargo".into(),
+                release: "1.96.0".into(),
+                commit: commit.into(),
+                llvm: 22,
+                core: Core::Source,
+            };
+            module_name(&Source { crate_dir: Path::new(crate_dir), features, arch }, &rustc, flags)
+        };
+        let one = name("kernels", &features, "a", "--cfg x");
+        assert_eq!(name("kernels", &features, "a", "--cfg x"), one);
+        assert!(one.starts_with("sm_90.bf16.") && one.ends_with(".ll"), "{one}");
+        assert_ne!(name("kernels", &features, "b", "--cfg x"), one);
+        assert_ne!(name("kernels", &[], "a", "--cfg x"), one);
+        assert_ne!(name("kernels", &features, "a", "--cfg y"), one);
+        assert_ne!(name("others", &features, "a", "--cfg x"), one);
+    }
 }

@@ -35,7 +35,7 @@ impl<T> SharedCell<T> {
     /// Outside a launch of the emulator.
     #[cfg(not(target_arch = "nvptx64"))]
     pub fn get(&self) -> *mut T {
-        let key = self.0.get().addr();
+        let key = Some(self.0.get().addr());
         crate::emulator::lane::with(|cta, _| cta.shared.borrow_mut().array(key, size_of::<T>())).cast()
     }
 }
@@ -55,7 +55,9 @@ macro_rules! shared_array {
 }
 
 /// Stands for the dynamic shared memory of a launch; `cuda_builder`'s text pass gives it its size.
-#[cfg_attr(target_arch = "nvptx64", used, unsafe(link_section = ".gpu.shared.dynamic"))]
+#[cfg(target_arch = "nvptx64")]
+#[used]
+#[unsafe(link_section = ".gpu.shared.dynamic")]
 static DYNAMIC: SharedCell<[u128; 0]> = SharedCell::uninit();
 
 /// Pointer to the launch's dynamic shared memory: as many bytes as the launch asked for, aligned to 16, uninitialised.
@@ -76,6 +78,5 @@ pub fn dynamic_shared_mem<T>() -> *mut T {
 /// Outside a launch of the emulator.
 #[cfg(not(target_arch = "nvptx64"))]
 pub fn dynamic_shared_mem<T>() -> *mut T {
-    let key = DYNAMIC.0.get().addr();
-    crate::emulator::lane::with(|cta, _| cta.shared.borrow_mut().array(key, cta.launch.dynamic_shared)).cast()
+    crate::emulator::lane::with(|cta, _| cta.shared.borrow_mut().array(None, cta.launch.dynamic_shared)).cast()
 }

@@ -121,8 +121,8 @@ fn votes_and_reductions() {
 fn halves_of_a_warp_work_apart() {
     let sums = warp(|lane| {
         let mask = if lane < 16 { 0xFFFF } else { 0xFFFF_0000 };
-        // SAFETY: the lanes of each mask are in the same arm.
         if lane < 16 {
+            // SAFETY: the lanes of each mask are in the same arm.
             unsafe { warp_reduce(mask, lane, WarpReductionMode::Add) }
         } else {
             // SAFETY: as above.
@@ -150,7 +150,20 @@ fn shared_arrays_belong_to_one_cta_and_pass_barriers() {
         store(address, block * 64 + t, a + b);
     })
     .unwrap();
-    assert!((0..256).all(|i| out[i as usize] == 1000 * (i / 64) + 63 - i % 64 + (i % 64 ^ 1)));
+    assert!((0..256).all(|i| out[i as usize] == 1000 * (i / 64) + 63 - i % 64 + ((i % 64) ^ 1)));
+}
+
+#[test]
+fn one_cta_of_a_grid_too_large_to_run() {
+    let mut out = [0_u32; 64];
+    let mut memory = Memory::new();
+    let address = memory.writable("out", &mut out);
+    let grid = Launch { ctas: u32::MAX, threads: 64, dynamic_shared: 0, math: MathFlags::PRECISE };
+    let last = u32::MAX - 1;
+    grid.run_cta(last, &memory, || store(address, thread::thread_idx_x(), thread::block_idx_x())).unwrap();
+    assert_eq!(out, [last; 64]);
+    let fault = grid.run_cta(7, &Memory::new(), || panic!("planted")).unwrap_err();
+    assert_eq!(place(&fault), (7, 0, 0));
 }
 
 #[test]
@@ -177,7 +190,8 @@ fn barrier_in_a_divergent_branch() {
 
 #[test]
 fn two_barriers_in_two_branches() {
-    let fault = launch(64, || if lane_id() == 5 { thread::sync_threads() } else { thread::sync_threads() });
+    let other = thread::sync_threads;
+    let fault = launch(64, || if lane_id() == 5 { other() } else { thread::sync_threads() });
     assert!(matches!(fault.unwrap_err().kind, FaultKind::DivergentBarrier { waiting: 62, threads: 64, .. }));
 }
 
@@ -235,8 +249,10 @@ fn shuffle_from_a_lane_outside_the_mask() {
 
 #[test]
 fn shuffle_of_an_odd_width() {
-    // SAFETY: planted: 12 is no power of two.
-    let fault = launch(32, || drop(unsafe { warp_shuffle_xor(FULL_MASK, 0_u32, 1, 12) }));
+    let fault = launch(32, || {
+        // SAFETY: planted: 12 is no power of two.
+        unsafe { warp_shuffle_xor(FULL_MASK, 0_u32, 1, 12) };
+    });
     assert!(matches!(fault.unwrap_err().kind, FaultKind::ShuffleWidth { width: 12, .. }));
 }
 
@@ -403,6 +419,53 @@ fn launches_after_a_fault_are_clean() {
             .unwrap_err();
         launch(256, thread::sync_threads).unwrap();
     }
+}
+
+/// What a fault leaves suspended is unwound, and its destructors may call device functions.
+#[test]
+fn destructors_of_a_faulty_launch_may_wait() {
+    struct Guard;
+    impl Drop for Guard {
+        fn drop(&mut self) {
+            thread::sync_threads();
+            // SAFETY: planted: after a fault nobody comes.
+            unsafe { sync_warp(FULL_MASK) };
+            assert!(thread::thread_idx_x() < 64);
+        }
+    }
+    for faulty in [0, 3, 63] {
+        let fault = launch(64, || {
+            let _guard = (thread::thread_idx_x() != faulty).then_some(Guard);
+            thread::sync_threads();
+            // SAFETY: planted: the faulty thread does not come to it.
+            unsafe { sync_warp(if thread::thread_idx_x() == faulty { 0 } else { FULL_MASK }) };
+        });
+        assert!(fault.is_err());
+        launch(64, thread::sync_threads).unwrap();
+    }
+}
+
+#[test]
+fn a_fault_that_the_kernel_catches_is_still_told() {
+    let fault = launch(1, || {
+        let load = || access(Space::Global, Use::Read, std::ptr::dangling(), 1);
+        assert!(std::panic::catch_unwind(load).is_err());
+    });
+    assert!(matches!(fault.unwrap_err().kind, FaultKind::OutOfRange { .. }));
+}
+
+/// Arrays without elements may have the address of the static that follows them.
+#[test]
+fn arrays_without_elements_are_arrays_of_their_own() {
+    launch_with(32, 128, &Memory::new(), || {
+        let lane = lane_id() as usize;
+        let (empty, dynamic, fixed) = (shared_array![u32; 0], dynamic_shared_mem::<u32>(), shared_array![u32; 32]);
+        store_shared(dynamic.wrapping_add(lane), 1);
+        store_shared(fixed.wrapping_add(lane), 2);
+        assert!(empty != dynamic && empty != fixed && dynamic != fixed);
+        assert_eq!((load_shared(dynamic.wrapping_add(lane)), load_shared(fixed.wrapping_add(lane))), (1, 2));
+    })
+    .unwrap();
 }
 
 #[test]

@@ -1,12 +1,13 @@
 //! Parameter and function attributes: the known ones stay, any other goes, so that a newer rustc's text still parses.
 //!
-//! An attribute only tells the optimiser more; dropping one never changes what the code computes. `convergent` is the
-//! exception, and it is known.
+//! An attribute only tells the optimiser more; dropping one never changes what the code computes. The exceptions are known:
+//! `convergent`, and those that say how an argument is passed.
 
 /// Attributes that stay.
 const KNOWN: &[&str] = &[
     "align",
     "alwaysinline",
+    "byval",
     "captures",
     "cold",
     "convergent",
@@ -183,6 +184,7 @@ mod tests {
             "  %1 = tail call i32 @llvm.nvvm.shfl.sync.bfly.i32(i32 -1, i32 %0, i32 range(i32 1, 0) 16, i32 31), !noalias !2",
             "  %4 = tail call nsz float @llvm.maximumnum.f32(float %3, float 4.480000e+02)",
             "declare void @llvm.lifetime.start.p0(ptr captures(none)) #1",
+            "define ptx_kernel void @k(ptr byval([24 x i8]) align 8 captures(none) dereferenceable(24) %by_value) #0 {",
             "  tail call void asm sideeffect \"st.global.b32 [${0}], ${1};\", \"l,r,~{memory}\"(i64 %1, i32 %2) #7",
             "  store float %1, ptr %slot, align 4, !noalias !2",
         ] {

@@ -80,9 +80,9 @@ pub(crate) fn run(launch: &Launch, memory: &Memory<'_>, index: u32, kernel: &(im
     let mut schedule = Schedule { cta: &cta, lanes: &lanes, states: std::vec![State::Ready; lanes.len()] };
     let done = schedule.run(&mut threads);
     // Threads that a fault left suspended are unwound here.
-    stacks.extend(threads.into_iter().filter_map(|mut thread| {
+    stacks.extend(threads.into_iter().zip(&lanes).filter_map(|(mut thread, lane)| {
         if !thread.done() {
-            lane::enter(&cta, &lanes[0], || thread.force_unwind());
+            lane::enter(&cta, lane, || thread.force_unwind());
         }
         thread.done().then(|| thread.into_stack())
     }));
@@ -151,7 +151,8 @@ impl Schedule<'_> {
             Err(payload) if payload.is::<Failed>() => return self.cta.noted(),
             Err(payload) => return self.cta.fail(index, FaultKind::Panicked { message: message(&*payload) }),
         };
-        Ok(())
+        // The kernel may have caught what should have ended the thread.
+        self.cta.noted()
     }
 
     /// Performs the warp operation that thread `index` waits in.

@@ -15,8 +15,8 @@ pub(crate) struct Shared {
 
 #[derive(Debug)]
 struct Array {
-    /// Address of the static that stands for the array.
-    key: usize,
+    /// Address of the static that stands for the array; `None`: dynamic shared memory.
+    key: Option<usize>,
     /// 16-byte units, so that any access of the array's elements is aligned as on a GPU.
     storage: Vec<u128>,
     len: usize,
@@ -87,8 +87,9 @@ impl Touch {
 
 impl Shared {
     /// Address of the array that the static at `key` stands for, made at its first use in the CTA.
-    pub(crate) fn array(&mut self, key: usize, bytes: usize) -> *mut u8 {
-        let index = self.arrays.iter().position(|array| array.key == key).unwrap_or_else(|| {
+    pub(crate) fn array(&mut self, key: Option<usize>, bytes: usize) -> *mut u8 {
+        // The size too: a static without bytes may have the address of the next one.
+        let index = self.arrays.iter().position(|array| (array.key, array.len) == (key, bytes)).unwrap_or_else(|| {
             let storage = std::vec![0; bytes.div_ceil(size_of::<u128>())];
             self.arrays.push(Array { key, storage, len: bytes, shadow: std::vec![Shadow::default(); bytes] });
             self.arrays.len() - 1
@@ -106,7 +107,9 @@ impl Shared {
         bytes: usize,
     ) -> Result<(), FaultKind> {
         let start = |array: &Array| array.storage.as_ptr().addr();
-        let holds = |array: &Array| address >= start(array) && address - start(array) + bytes <= array.len;
+        let holds = |array: &Array| {
+            address.checked_sub(start(array)).is_some_and(|offset| bytes <= array.len && offset <= array.len - bytes)
+        };
         let Some(array) = self.arrays.iter_mut().find(|array| holds(array)) else {
             let offset = |array: &&Array| address as i64 - start(array) as i64;
             let nearest = self.arrays.iter().min_by_key(|array| offset(array).unsigned_abs());
