@@ -1,0 +1,197 @@
+//! What registers, memory and instructions of an entry must be.
+
+use crate::listing::Instruction;
+use crate::{Listing, Used};
+use per_token_quant_fp8::Artifact;
+use ptq_spec::per_token::{Entry, LANES_PER_WARP, MAX_CTA_WARPS, Strategy};
+use ptq_spec::{MathMode, Target};
+use std::fmt::Debug;
+
+/// 32-bit registers of a multiprocessor: CUDA C++ Programming Guide, "Compute Capabilities", for 8.0 to 12.0.
+const REGISTERS_PER_SM: u32 = 1 << 16;
+
+/// A thread gets registers in this many at a time.
+const REGISTER_GRANULE: u32 = 8;
+
+/// Most registers that an instruction can name.
+const MAX_REGISTERS: u32 = 255;
+
+/// Bytes of a row that a thread holds in the plans of `host/src/policy.rs`, unless the row is too long for them.
+const POLICY_BYTES: usize = 32;
+
+/// Threads that a multiprocessor holds: CUDA C++ Programming Guide, "Compute Capabilities". Of the devices that run an
+/// artifact, those with the most count.
+fn threads_per_sm(target: &Target) -> u32 {
+    if matches!(target.name, "sm_89" | "sm_120") { 1536 } else { 2048 }
+}
+
+/// Registers that a thread may take.
+fn register_budget(artifact: &Artifact, entry: &Entry) -> u32 {
+    let held = entry.vectors_per_thread * entry.elements_per_vector;
+    let planned = entry.strategy != Strategy::CtaTwoPass && held as usize * artifact.element.bytes() <= POLICY_BYTES;
+    // The policy's plans fill a multiprocessor with threads: loads in flight are what hides memory. The others must start.
+    let threads = if planned { threads_per_sm(artifact.target) } else { entry.strategy.max_threads() };
+    (REGISTERS_PER_SM / threads / REGISTER_GRANULE * REGISTER_GRANULE).min(MAX_REGISTERS)
+}
+
+/// What the cubin's tables say against the contract.
+pub fn resources(artifact: &Artifact, used: &Used) -> Vec<String> {
+    let mut wrong = Violations::default();
+    for (entry, resources) in used {
+        wrong.entry = entry.name;
+        let budget = register_budget(artifact, entry);
+        if resources.registers > budget || resources.registers == 0 {
+            wrong.add(format!("{} registers, expected 1 to {budget}", resources.registers));
+        }
+        wrong.unless_equal("bytes of local memory", resources.local, 0);
+        let slots = if entry.strategy.barriers() == 0 { 0 } else { MAX_CTA_WARPS as usize };
+        wrong.unless_equal("bytes of shared memory", resources.shared, (slots * size_of::<f32>()) as u64);
+    }
+    wrong.found
+}
+
+/// What the instructions are against the contract.
+pub fn instructions(artifact: &Artifact, listing: &Listing) -> Vec<String> {
+    let mut wrong = Violations::default();
+    for (entry, code) in listing {
+        wrong.entry = entry.name;
+        local_memory(&mut wrong, code);
+        global_memory(&mut wrong, artifact, entry, code);
+        collectives(&mut wrong, artifact.target, entry, code);
+        arithmetic(&mut wrong, artifact, entry, code);
+        calls(&mut wrong, artifact.math, entry, code);
+    }
+    // Division and reciprocal are made of fused multiply-adds, whatever the number of elements; nothing else is.
+    let mut fused: Vec<usize> = listing.iter().map(|(_, code)| starting(code, "FFMA")).collect();
+    fused.sort_unstable();
+    fused.dedup();
+    wrong.entry = "every entry";
+    wrong.unless_equal("numbers of fused multiply-adds, apart from the entry", fused.len(), 1);
+    wrong.unless_equal("no fused multiply-adds", fused[0] == 0, artifact.math == MathMode::Fast);
+    wrong.found
+}
+
+fn local_memory(wrong: &mut Violations, code: &[Instruction]) {
+    for opcode in ["LDL", "STL", "LD", "ST", "ATOM", "ATOMG", "ATOMS", "RED", "LDGSTS"] {
+        let found = code.iter().filter(|i| i.opcode.split('.').next() == Some(opcode)).count();
+        wrong.unless_equal(opcode, found, 0);
+    }
+}
+
+/// Loads are as wide as a vector, or the target's widest access, read-only and kept out of L1; stores are whole vectors of
+/// codes, and the scale.
+fn global_memory(wrong: &mut Violations, artifact: &Artifact, entry: &Entry, code: &[Instruction]) {
+    let vector = entry.elements_per_vector as usize * artifact.element.bytes();
+    let access = vector.min(artifact.target.vector_bytes);
+    let width = |bytes| match bytes {
+        1 => ".U8",
+        2 => ".U16",
+        4 => "",
+        8 => ".64",
+        16 => ".128",
+        32 => ".ENL2.256",
+        other => panic!("there is no access of {other} bytes"),
+    };
+    let hint = if artifact.target.name == "sm_80" { "" } else { ".NA" };
+    let load = format!("LDG.E{hint}{}.CONSTANT", width(access));
+    let loads = equal(code, &load);
+    wrong.unless_equal("loads from global memory that are not the vectors'", starting(code, "LDG") - loads, 0);
+
+    let store = format!("STG.E{}", width(entry.elements_per_vector as usize));
+    let scale = equal(code, "STG.E") - if store == "STG.E" { equal(code, &store) - 1 } else { 0 };
+    wrong.unless_equal("stores of the scale", scale, 1);
+    let stores = equal(code, &store) - usize::from(store == "STG.E");
+    wrong.unless_equal("stores to global memory", starting(code, "STG"), stores + 1);
+
+    let parts = vector / access;
+    if entry.strategy == Strategy::CtaTwoPass {
+        // The compiler unrolls both loops as it likes.
+        wrong.unless_equal("whole vectors are loaded", loads % parts, 0);
+        wrong.unless_equal("vectors are loaded in both passes", loads / parts > stores && stores > 0, true);
+    } else {
+        let vectors = entry.vectors_per_thread as usize;
+        wrong.unless_equal(&load, loads, vectors * parts);
+        wrong.unless_equal(&store, stores, vectors);
+    }
+}
+
+/// Barriers and reductions are those written, none doubled.
+fn collectives(wrong: &mut Violations, target: &Target, entry: &Entry, code: &[Instruction]) {
+    let barriers = entry.strategy.barriers();
+    wrong.unless_equal("barriers", starting(code, "BAR."), barriers);
+    wrong.unless_equal("stores to shared memory", starting(code, "STS"), barriers);
+    wrong.unless_equal("loads from shared memory", starting(code, "LDS"), barriers);
+    // A CTA reduces within its warps, then over them.
+    let reductions = 1 + barriers;
+    let (float, unsigned, shuffles) = match target.name {
+        "sm_100f" => (reductions, 0, 0),
+        "sm_90" => (0, reductions, 0),
+        _ => (0, 0, reductions * LANES_PER_WARP.ilog2() as usize),
+    };
+    wrong.unless_equal("CREDUX.MAX.F32", equal(code, "CREDUX.MAX.F32"), float);
+    wrong.unless_equal("REDUX.MAX", equal(code, "REDUX.MAX"), unsigned);
+    wrong.unless_equal("reductions", starting(code, "CREDUX") + starting(code, "REDUX"), float + unsigned);
+    wrong.unless_equal("SHFL.BFLY", equal(code, "SHFL.BFLY"), shuffles);
+    wrong.unless_equal("shuffles", starting(code, "SHFL"), shuffles);
+}
+
+fn arithmetic(wrong: &mut Violations, artifact: &Artifact, entry: &Entry, code: &[Instruction]) {
+    let fast = artifact.math == MathMode::Fast;
+    for opcode in ["FMUL", "FMNMX"] {
+        let flushing = code.iter().filter(|i| i.opcode.starts_with(opcode));
+        let other = flushing.filter(|i| i.opcode.split('.').any(|part| part == "FTZ") != fast).count();
+        let what = format!("{opcode} that {} subnormals", if fast { "keep" } else { "flush" });
+        wrong.unless_equal(&what, other, 0);
+    }
+    if fast {
+        // An integer division also starts from an approximate reciprocal, of the divisor that I2F rounded up.
+        let integer = code.iter().filter(|i| i.opcode.starts_with("I2F") && i.opcode.ends_with(".RP")).count();
+        wrong.unless_equal("reciprocals", equal(code, "MUFU.RCP"), 1 + integer);
+    }
+    wrong.unless_equal("divisions that check their range", equal(code, "FCHK"), usize::from(!fast));
+    for opcode in ["DADD", "DMUL", "DFMA", "DSETP", "FFMA2", "FMUL2", "FADD2"] {
+        wrong.unless_equal(opcode, starting(code, opcode), 0);
+    }
+    if artifact.target.name != "sm_80" && entry.strategy != Strategy::CtaTwoPass {
+        let pairs = (entry.vectors_per_thread * entry.elements_per_vector / 2) as usize;
+        wrong.unless_equal("conversions of two elements", starting(code, "F2FP.SATFINITE.E4M3"), pairs);
+    }
+}
+
+/// The only functions called are the slow paths of precise division and reciprocal and, in two-pass entries, the 64-bit
+/// division with which the compiler counts the rounds of a loop that it unrolls.
+fn calls(wrong: &mut Violations, math: MathMode, entry: &Entry, code: &[Instruction]) {
+    let calls: Vec<&Instruction> = code.iter().filter(|i| i.opcode.starts_with("CALL")).collect();
+    let to = |name: &str| calls.iter().filter(|call| call.operands.contains(name)).count();
+    let slow_paths = ["div_rn_noftz_f32_slowpath", "rcp_rn_f32_slowpath"].map(to);
+    wrong.unless_equal("calls of slow paths", slow_paths, [usize::from(math == MathMode::Precise); 2]);
+    let rounds = to("div_u64");
+    let allowed = if entry.strategy == Strategy::CtaTwoPass { rounds } else { 0 };
+    wrong.unless_equal("calls", calls.len(), slow_paths.iter().sum::<usize>() + allowed);
+}
+
+fn equal(code: &[Instruction], opcode: &str) -> usize {
+    code.iter().filter(|i| i.opcode == opcode).count()
+}
+
+fn starting(code: &[Instruction], opcode: &str) -> usize {
+    code.iter().filter(|i| i.opcode.starts_with(opcode)).count()
+}
+
+#[derive(Default)]
+struct Violations {
+    entry: &'static str,
+    found: Vec<String>,
+}
+
+impl Violations {
+    fn add(&mut self, what: String) {
+        self.found.push(format!("{}: {what}", self.entry));
+    }
+
+    fn unless_equal<T: PartialEq + Debug>(&mut self, what: &str, actual: T, expected: T) {
+        if actual != expected {
+            self.add(format!("{what}: {actual:?}, expected {expected:?}"));
+        }
+    }
+}

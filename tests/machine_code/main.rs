@@ -1,0 +1,104 @@
+//! What ptxas made of the kernels: registers, local memory, instructions; and a summary of PTX and machine code per
+//! artifact, so that a diff shows what a change of the kernels did.
+//!
+//! After an intended change: `INSTA_UPDATE=always cargo test --test machine_code`, then read the diff of `snapshots/`.
+//!
+//! Machine code is read with nvdisasm, of `PTQ_TOOLCHAIN` or `cargo xtask setup`, and snapshots lie among the sources. Where
+//! either is missing the tests that need it are reported as ignored, with the reason; with `PTQ_REQUIRE_TOOLCHAIN=1` they
+//! fail. Registers and memory are in the cubins' tables, which need no tool.
+
+mod contract;
+mod cubin;
+mod listing;
+mod nvdisasm;
+mod snapshot;
+
+use cubin::Resources;
+use libtest_mimic::{Arguments, Completion, Failed, Trial};
+use listing::Instruction;
+use per_token_quant_fp8::{ARTIFACTS, Artifact};
+use ptq_spec::per_token::{ENTRIES, Entry};
+use std::error::Error;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+/// Every entry of one artifact, with its instructions.
+type Listing = [(&'static Entry, Vec<Instruction>)];
+
+/// The same with what the cubin's tables say.
+type Used = [(&'static Entry, Resources)];
+
+/// What a test needs besides the artifacts, or why that is missing.
+type Needed = Result<PathBuf, String>;
+
+fn main() -> ExitCode {
+    let arguments = Arguments::from_args();
+    let nvdisasm = nvdisasm::find();
+    let snapshots = snapshot::folder();
+    for missing in [&nvdisasm, &snapshots].into_iter().filter_map(|needed| needed.as_ref().err()) {
+        println!("some tests cannot run: {missing}");
+    }
+    let both = nvdisasm.clone().and_then(|tool| snapshots.clone().map(|_| tool));
+
+    let mut trials =
+        vec![needing(&snapshots, "no_snapshot_is_left_over".into(), |folder| none(snapshot::left_over(folder)?))];
+    for artifact in ARTIFACTS.0 {
+        let stem = artifact.stem();
+        trials.push(Trial::test(format!("resources::{stem}"), move || {
+            Ok(none(contract::resources(artifact, &used(artifact)?))?)
+        }));
+        trials.push(needing(&nvdisasm, format!("instructions::{stem}"), move |tool| {
+            none(contract::instructions(artifact, &sass(artifact, tool)?))
+        }));
+        trials.push(needing(&snapshots, format!("ptx::{stem}"), move |folder| {
+            snapshot::check(folder, artifact, snapshot::PTX, &snapshot::table(&ptx(artifact), &[]))
+        }));
+        let folder = snapshots.clone();
+        trials.push(needing(&both, format!("sass::{stem}"), move |tool| {
+            let table = snapshot::table(&sass(artifact, tool)?, &used(artifact)?);
+            snapshot::check(&folder?, artifact, snapshot::SASS, &table)
+        }));
+    }
+    libtest_mimic::run(&arguments, trials).exit_code()
+}
+
+/// A test that runs where `needed` is there.
+fn needing(
+    needed: &Needed,
+    name: String,
+    run: impl FnOnce(&Path) -> Result<(), Box<dyn Error>> + Send + 'static,
+) -> Trial {
+    let needed = needed.clone();
+    Trial::ignorable_test(name, move || match needed {
+        Ok(path) => {
+            run(&path)?;
+            Ok(Completion::Completed)
+        }
+        Err(reason) if std::env::var("PTQ_REQUIRE_TOOLCHAIN").is_ok_and(|v| v == "1") => Err(Failed::from(reason)),
+        Err(reason) => Ok(Completion::ignored_with(reason)),
+    })
+}
+
+/// Fails with all violations, one a line.
+fn none(violations: Vec<String>) -> Result<(), Box<dyn Error>> {
+    if violations.is_empty() { Ok(()) } else { Err(violations.join("\n").into()) }
+}
+
+fn ptx(artifact: &Artifact) -> Box<Listing> {
+    ENTRIES.iter().map(|entry| (entry, listing::ptx(artifact.ptx, entry.name))).collect()
+}
+
+fn sass(artifact: &Artifact, nvdisasm: &Path) -> Result<Box<Listing>, Box<dyn Error>> {
+    let text = nvdisasm::run(nvdisasm, artifact.cubin)?;
+    Ok(ENTRIES.iter().map(|entry| (entry, listing::sass(&text, entry.name))).collect())
+}
+
+fn used(artifact: &Artifact) -> Result<Box<Used>, Box<dyn Error>> {
+    let mut resources = cubin::resources(artifact.cubin)?;
+    ENTRIES
+        .iter()
+        .map(|entry| {
+            Ok((entry, resources.remove(entry.name).ok_or_else(|| format!("no {} in the cubin", entry.name))?))
+        })
+        .collect()
+}
