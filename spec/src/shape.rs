@@ -119,9 +119,9 @@ pub fn check_spans(spans: &[Span]) -> Result<(), ShapeError> {
     }
     for (i, a) in spans.iter().enumerate() {
         for b in &spans[i + 1..] {
-            let disjoint =
-                a.address.saturating_add(a.bytes) <= b.address || b.address.saturating_add(b.bytes) <= a.address;
-            if !disjoint && a.bytes > 0 && b.bytes > 0 {
+            let (first, second) = if a.address <= b.address { (a, b) } else { (b, a) };
+            // By the distance of the starts: an end may lie beyond the address space.
+            if second.bytes > 0 && second.address - first.address < first.bytes {
                 return Err(ShapeError::Overlap { kernel: KERNEL, operand: a.operand, other: b.operand });
             }
         }
@@ -231,5 +231,7 @@ mod tests {
         assert_eq!(check_spans(&empty.spans(Element::Bf16, 0x1000, 0x1000, 0x1000)), Ok(()));
         // The end of the address space is not its start.
         assert_eq!(check(u64::MAX - 31, 0x1000, 0x2000), Ok(()));
+        // Nor does a range that passes it end before its last byte.
+        assert_eq!(check(u64::MAX - 15, u64::MAX, 0x2000), error("x", "q"));
     }
 }
