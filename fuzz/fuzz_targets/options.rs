@@ -4,6 +4,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
+use per_token_quant_fp8::spec::per_token::DEFAULT_SM_COUNT;
 use per_token_quant_fp8::spec::{ComputeCapability, TARGETS};
 use per_token_quant_fp8::{DeviceInfo, MathMode};
 use ptq_fuzz::program::Folder;
@@ -45,7 +46,10 @@ fn run(mut args: QuantizeArgs) {
         let fast = device.as_ref().is_some_and(|device| device.capability == ComputeCapability(9, 0));
         let math = if fast { MathMode::Fast } else { MathMode::Precise };
         assert_eq!(recipe.params.math, args.math.unwrap_or(math));
-        assert_eq!(recipe.params.sm_count, args.sm_count.unwrap_or(device.map_or(132, |device| device.sm_count)));
+        assert_eq!(
+            recipe.params.sm_count,
+            args.sm_count.unwrap_or(device.map_or(DEFAULT_SM_COUNT, |device| device.sm_count))
+        );
         assert_eq!(Recipe::read(&recipe.entries(), Path::new("")).expect("a record"), recipe);
     }
     // Nothing is left to a device, and no file but these is touched.
@@ -53,7 +57,7 @@ fn run(mut args: QuantizeArgs) {
     (args.input, args.output) = (folder.input.clone(), folder.output.clone());
     args.backend = Backend::Cpu;
     args.math.get_or_insert(MathMode::Precise);
-    args.sm_count.get_or_insert(132);
+    args.sm_count.get_or_insert(DEFAULT_SM_COUNT);
     match quantize::run(&args) {
         Ok(()) => {
             let args = quant_fp8::args::VerifyArgs { input: args.input, output: args.output };

@@ -4,7 +4,7 @@
 
 use arbitrary::{Arbitrary, Result, Unstructured};
 use libfuzzer_sys::fuzz_target;
-use per_token_quant_fp8::spec::per_token::REFERENCE_ROWS_PER_SM;
+use per_token_quant_fp8::spec::per_token::{HIDDEN_MULTIPLE, REFERENCE_ROWS_PER_SM};
 use per_token_quant_fp8::spec::shape::{Span, check_spans};
 use per_token_quant_fp8::{Dispatch, Element, Shape, ShapeError, ZeroRows};
 use ptq_fuzz::AnyParams;
@@ -63,12 +63,12 @@ fuzz_target!(|call: Call| {
     match shape {
         Ok(_) => assert!(
             hidden > 0
-                && hidden.is_multiple_of(4)
+                && hidden.is_multiple_of(HIDDEN_MULTIPLE)
                 && rows <= rows_out
                 && bytes.is_some_and(|n| n <= isize::MAX as u128)
         ),
         Err(ShapeError::HiddenZero { .. }) => assert_eq!(hidden, 0),
-        Err(ShapeError::HiddenMultiple { .. }) => assert!(!hidden.is_multiple_of(4)),
+        Err(ShapeError::HiddenMultiple { .. }) => assert!(!hidden.is_multiple_of(HIDDEN_MULTIPLE)),
         Err(ShapeError::RowsOut { .. }) => assert!(rows_out < rows),
         Err(ShapeError::Overflow { .. }) => assert!(bytes.is_none_or(|n| n > isize::MAX as u128)),
         Err(error) => panic!("{error}"),

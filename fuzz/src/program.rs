@@ -3,7 +3,9 @@
 use per_token_quant_fp8::cpu::{Input, Params, scalar};
 use per_token_quant_fp8::spec::per_token::HIDDEN_MULTIPLE;
 use per_token_quant_fp8::{Element, Shape};
-use quant_fp8::{Error, Outcome};
+use quant_fp8::args::{Backend, QuantizeArgs, VerifyArgs};
+use quant_fp8::verify::Outcome;
+use quant_fp8::{Error, quantize, verify};
 use safetensors::{Dtype, SafeTensors};
 use std::ffi::OsString;
 use std::fs;
@@ -44,31 +46,26 @@ impl Folder {
     /// # Errors
     /// Those of the program.
     pub fn quantize(&self, params: Params, select: &[String]) -> Result<(), Error> {
-        let mut args: Vec<OsString> = vec!["quant-fp8".into(), "quantize".into()];
-        args.extend([self.input.clone().into(), self.output.clone().into()]);
         let Params { math, options, sm_count } = params;
-        let given = [
-            "--backend=cpu".to_owned(),
-            format!("--math={math}"),
-            format!("--zero-rows={}", options.zero_rows),
-            format!("--dispatch={}", options.dispatch),
-            format!("--sm-count={sm_count}"),
-        ];
-        args.extend(given.map(OsString::from));
-        args.extend(select.iter().map(|pattern| format!("--select={pattern}").into()));
-        let outcome = match quant_fp8::run(args) {
-            Ok(outcome) => outcome,
-            Err(error) => {
-                assert_eq!(self.names(), ["in"], "{error}");
-                assert!(!error.to_string().is_empty());
-                return Err(error);
-            }
+        let args = QuantizeArgs {
+            input: self.input.clone(),
+            output: self.output.clone(),
+            backend: Backend::Cpu,
+            math: Some(math),
+            zero_rows: options.zero_rows,
+            dispatch: options.dispatch,
+            sm_count: Some(sm_count),
+            select: select.to_vec(),
         };
-        assert!(matches!(outcome, Outcome::Done), "quantize compares nothing");
+        if let Err(error) = quantize::run(&args) {
+            assert_eq!(self.names(), ["in"], "{error}");
+            assert!(!error.to_string().is_empty());
+            return Err(error);
+        }
         assert_eq!(self.names(), ["in", "out"]);
         self.check_output(params);
         match self.verify() {
-            Ok(Outcome::Done) => Ok(()),
+            Ok(Outcome::Same(_)) => Ok(()),
             Ok(Outcome::Different(difference)) => panic!("{difference}"),
             Err(error) => panic!("{error}"),
         }
@@ -79,8 +76,7 @@ impl Folder {
     /// # Errors
     /// Those of the program.
     pub fn verify(&self) -> Result<Outcome, Error> {
-        let args = [Path::new("quant-fp8"), Path::new("verify"), &self.input, &self.output];
-        quant_fp8::run(args.map(|arg| arg.as_os_str().to_owned()))
+        verify::run(&VerifyArgs { input: self.input.clone(), output: self.output.clone() })
     }
 
     /// Every tensor of the output, read by the `safetensors` crate, is the input's, or what the contract makes of it.
@@ -95,7 +91,7 @@ impl Folder {
             let scale = output.tensor(&format!("{name}_scale"));
             match (element(tensor.dtype()), scale) {
                 (Some(element), Ok(scale)) if actual.dtype() == Dtype::F8_E4M3 => {
-                    let (q, s) = quantize(element, tensor.shape(), tensor.data(), params);
+                    let (q, s) = expected(element, tensor.shape(), tensor.data(), params);
                     assert_eq!((scale.dtype(), scale.shape()), (Dtype::F32, &[s.len(), 1][..]), "{name}");
                     assert!(actual.data() == q && scale.data() == bytemuck::cast_slice::<_, u8>(&s), "{name}");
                     scales += 1;
@@ -123,7 +119,7 @@ pub fn fits_contract(shape: &[usize]) -> bool {
 }
 
 /// Codes and scales of the scalar implementation.
-fn quantize(element: Element, shape: &[usize], x: &[u8], params: Params) -> (Vec<u8>, Vec<f32>) {
+fn expected(element: Element, shape: &[usize], x: &[u8], params: Params) -> (Vec<u8>, Vec<f32>) {
     fn of<T: Input>(x: &[u8], shape: Shape, params: Params) -> (Vec<u8>, Vec<f32>) {
         let x: Vec<T> = bytemuck::pod_collect_to_vec(x);
         let mut q = vec![0; x.len()];

@@ -94,9 +94,11 @@ pub fn run(options: &Options) -> Result<(), Error> {
         let [corpus, seeds] = ["corpus", "seeds"].map(|kind| folder.join(kind).join(target));
         fs::create_dir_all(&corpus).map_err(|source| Error::Io { path: corpus.clone(), source })?;
         // The program's reports go to stdout and say nothing here.
-        let limits: [OsString; 3] = [
+        let limits: [OsString; 4] = [
             format!("-max_total_time={}", options.seconds).into(),
+            // Long inputs from the start: a bounded run has no time to grow them.
             format!("-max_len={MAX_INPUT}").into(),
+            "-len_control=0".into(),
             "-close_fd_mask=1".into(),
         ];
         let mut args = vec!["run".as_ref(), target.as_ref(), corpus.as_os_str(), seeds.as_os_str(), "--".as_ref()];
