@@ -8,7 +8,7 @@ use crate::record::Recipe;
 use half::{bf16, f16};
 use per_token_quant_fp8::cpu::{Input, Params};
 use per_token_quant_fp8::spec::per_token::DEFAULT_SM_COUNT;
-use per_token_quant_fp8::{DeviceInfo, Element, MathMode, Options, Shape, ShapeError};
+use per_token_quant_fp8::{self as ptq, DeviceInfo, Element, MathMode, Options, Shape, ShapeError, TARGETS};
 use std::time::{Duration, Instant};
 
 /// Who computes.
@@ -73,11 +73,11 @@ impl Engine {
     /// # Errors
     /// [`Error::Gpu`] for a device that does not work, or not in this math mode.
     pub fn open(backend: Backend, device: Option<&DeviceInfo>, math: MathMode) -> Result<Self, Error> {
-        match (backend.of_runtime(), device) {
-            (Some(backend), Some(device)) => {
+        match runtime(backend, device) {
+            Some((backend, device)) => {
                 Ok(Self::Gpu(Gpu::open(device, backend, math).map_err(|source| Error::Gpu { source })?))
             }
-            _ => Ok(Self::Cpu),
+            None => Ok(Self::Cpu),
         }
     }
 
@@ -105,8 +105,42 @@ impl Engine {
     }
 }
 
+/// The runtime's backend and its device; `None`: the CPU, which is also what `auto` takes beside a device that no target
+/// runs on.
+fn runtime(backend: Backend, device: Option<&DeviceInfo>) -> Option<(ptq::Backend, &DeviceInfo)> {
+    let (runtime, device) = (backend.of_runtime()?, device?);
+    let is_target = TARGETS.iter().any(|t| t.runs_cubin(device.capability) || t.runs_ptx(device.capability));
+    (is_target || backend != Backend::Auto).then_some((runtime, device))
+}
+
 fn on_cpu<T: Input>(x: &[T], q: &mut [u8], s: &mut [f32], shape: Shape, params: Params) -> Result<Ran, ComputeError> {
     let start = Instant::now();
     per_token_quant_fp8::cpu::quantize(x, q, s, shape, params)?;
     Ok(Ran { backend: Backend::Cpu.name(), time: start.elapsed() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::ValueEnum;
+    use per_token_quant_fp8::ComputeCapability;
+
+    #[test]
+    fn auto_is_the_cpu_beside_a_device_that_is_no_target() {
+        let device = |major, minor| DeviceInfo {
+            ordinal: 0,
+            name: String::new(),
+            capability: ComputeCapability(major, minor),
+            sm_count: 40,
+        };
+        let on_gpu = |backend, device: Option<&DeviceInfo>| runtime(backend, device).is_some();
+        for (major, minor, auto) in [(6, 1, false), (7, 5, false), (8, 0, true), (9, 0, true), (12, 1, true)] {
+            let device = device(major, minor);
+            assert_eq!(on_gpu(Backend::Auto, Some(&device)), auto, "{major}.{minor}");
+            // Who asks for the GPU hears why it does not serve.
+            assert!(on_gpu(Backend::Aot, Some(&device)) && on_gpu(Backend::Jit, Some(&device)));
+            assert!(!on_gpu(Backend::Cpu, Some(&device)));
+        }
+        assert!(Backend::value_variants().iter().all(|&backend| !on_gpu(backend, None)));
+    }
 }

@@ -3,8 +3,7 @@
 use crate::backend::ComputeError;
 use crate::container::Malformed;
 use crate::gpu;
-use per_token_quant_fp8::spec::per_token::DEFAULT_SM_COUNT;
-use per_token_quant_fp8::{MathMode, ShapeError};
+use per_token_quant_fp8::ShapeError;
 use std::io;
 use std::path::PathBuf;
 
@@ -145,10 +144,7 @@ pub enum Error {
         absence: per_token_quant_fp8::Error,
     },
     /// There is a GPU, and it cannot be used.
-    #[error(
-        "the GPU cannot be used: {source}; `--backend cpu --math {} --sm-count {DEFAULT_SM_COUNT}` does without it",
-        MathMode::Precise
-    )]
+    #[error("the GPU cannot be used: {source}; `--backend cpu`, with --math and --sm-count given, does without it")]
     Gpu {
         /// Why.
         source: gpu::Error,
