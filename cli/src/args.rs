@@ -53,7 +53,7 @@ pub struct QuantizeArgs {
     /// File to write; an existing one is replaced when the new one is complete
     #[arg(value_name = "OUT.safetensors")]
     pub output: PathBuf,
-    /// Who computes: embedded cubins, PTX compiled by the driver, or the CPU; auto is a GPU where one is there that the artifacts run on
+    /// Who computes: embedded cubins, PTX compiled by the driver, or the CPU; auto is a GPU where one will do
     #[arg(long, value_enum, default_value_t = Backend::Auto)]
     pub backend: Backend,
     /// Arithmetic of the reference; auto is its policy for the device, precise without one
@@ -89,7 +89,7 @@ pub struct VerifyArgs {
 /// Who computes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Backend {
-    /// A GPU where there is one that the artifacts run on, else the CPU
+    /// A GPU where one will do, else the CPU
     Auto,
     /// The embedded cubin
     Aot,
