@@ -31,7 +31,7 @@ const FORMAT_SIZED: u8 = 4;
 const RESERVED_SHARED: u64 = 1024;
 const RESERVED_SECTION: &str = ".nv.shared.reserved.0";
 
-/// Resources of every function, by name. The frames of its slow paths count for none: they are functions of their own.
+/// Resources of every entry, by name, with what its slow paths take: they are functions in the entry's section.
 pub fn resources(cubin: &[u8]) -> Result<HashMap<String, Resources>, Box<dyn Error>> {
     let file = ElfFile::<FileHeader64<Endianness>>::parse(cubin)?;
     let mut found: HashMap<String, Resources> = HashMap::new();
@@ -44,12 +44,13 @@ pub fn resources(cubin: &[u8]) -> Result<HashMap<String, Resources>, Box<dyn Err
             continue;
         }
         let [symbol, value] = words(payload)?;
-        let name = file.symbol_by_index(SymbolIndex(symbol as usize))?.name()?;
-        let resources = found.entry(name.into()).or_default();
-        match *attribute {
-            REGCOUNT => resources.registers = value,
-            _ => resources.local = resources.local.max(value),
-        }
+        let function = file.symbol_by_index(SymbolIndex(symbol as usize))?;
+        let section = function.section_index().ok_or("a function of .nv.info is in no section")?;
+        let section = file.section_by_index(section)?;
+        let entry = section.name()?.strip_prefix(".text.").ok_or("a function of .nv.info is in no section of code")?;
+        let resources = found.entry(entry.into()).or_default();
+        let most = if *attribute == REGCOUNT { &mut resources.registers } else { &mut resources.local };
+        *most = value.max(*most);
     }
     let reserved = file.section_by_name(RESERVED_SECTION).map_or(0, |_| RESERVED_SHARED);
     for section in file.sections() {

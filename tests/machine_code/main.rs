@@ -1,22 +1,28 @@
-//! What ptxas made of the kernels: registers, local memory, instructions; and a summary of PTX and machine code per
-//! artifact, so that a diff shows what a change of the kernels did.
+//! What became of the kernels: registers, local memory and instructions of the machine code; and a summary of PTX and
+//! machine code per artifact, so that a diff shows what a change of the kernels did.
 //!
 //! After an intended change: `INSTA_UPDATE=always cargo test --test machine_code`, then read the diff of `snapshots/`.
 //!
-//! Machine code is read with nvdisasm, of `PTQ_TOOLCHAIN` or `cargo xtask setup`, and snapshots lie among the sources. Where
-//! either is missing the tests that need it are reported as ignored, with the reason; with `PTQ_REQUIRE_TOOLCHAIN=1` they
-//! fail. Registers and memory are in the cubins' tables, which need no tool.
+//! Machine code is read with nvdisasm, of `PTQ_TOOLCHAIN` or `cargo xtask setup`; some tests build or assemble, and need the
+//! device toolchain; snapshots lie among the sources. Where one is missing the tests that need it are reported as ignored,
+//! with the reason; with `PTQ_REQUIRE_TOOLCHAIN=1` they fail. Registers and memory are in the cubins' tables, which need no
+//! tool.
 
 mod contract;
 mod cubin;
+mod jump_threading;
 mod listing;
 mod nvdisasm;
 mod snapshot;
+mod version;
 
 use cubin::Resources;
+use cuda_builder::Toolchain;
 use libtest_mimic::{Arguments, Completion, Failed, Trial};
 use listing::Instruction;
 use per_token_quant_fp8::{ARTIFACTS, Artifact};
+use ptq_artifacts::Folders;
+use ptq_spec::TARGETS;
 use ptq_spec::per_token::{ENTRIES, Entry};
 use std::error::Error;
 use std::path::{Path, PathBuf};
@@ -29,33 +35,40 @@ type Listing = [(&'static Entry, Vec<Instruction>)];
 type Used = [(&'static Entry, Resources)];
 
 /// What a test needs besides the artifacts, or why that is missing.
-type Needed = Result<PathBuf, String>;
+type Needed<T = PathBuf> = Result<T, String>;
 
 fn main() -> ExitCode {
     let arguments = Arguments::from_args();
     let nvdisasm = nvdisasm::find();
     let snapshots = snapshot::folder();
-    for missing in [&nvdisasm, &snapshots].into_iter().filter_map(|needed| needed.as_ref().err()) {
-        println!("some tests cannot run: {missing}");
-    }
+    let folders = Folders::new(env!("CARGO_MANIFEST_DIR"));
+    let toolchain: Needed<Toolchain> = Toolchain::find(Some(folders.root())).map_err(|error| error.to_string());
     let both = nvdisasm.clone().and_then(|tool| snapshots.clone().map(|_| tool));
 
     let mut trials =
-        vec![needing(&snapshots, "no_snapshot_is_left_over".into(), |folder| none(snapshot::left_over(folder)?))];
+        vec![needing(&snapshots, "no_snapshot_is_left_over".into(), |folder| none(snapshot::left_over(&folder)?))];
+    trials.push(needing(&toolchain, "no_barrier_is_copied".into(), move |toolchain| {
+        jump_threading::check(&toolchain, &folders.device_target())
+    }));
+    for target in TARGETS {
+        trials.push(needing(&toolchain, format!("lowest_version::{target}"), |toolchain| {
+            version::check(target, &toolchain.ptxas)
+        }));
+    }
     for artifact in ARTIFACTS.0 {
         let stem = artifact.stem();
         trials.push(Trial::test(format!("resources::{stem}"), move || {
             Ok(none(contract::resources(artifact, &used(artifact)?))?)
         }));
         trials.push(needing(&nvdisasm, format!("instructions::{stem}"), move |tool| {
-            none(contract::instructions(artifact, &sass(artifact, tool)?))
+            none(contract::instructions(artifact, &sass(artifact, &tool)?))
         }));
         trials.push(needing(&snapshots, format!("ptx::{stem}"), move |folder| {
-            snapshot::check(folder, artifact, snapshot::PTX, &snapshot::table(&ptx(artifact), &[]))
+            snapshot::check(&folder, artifact, snapshot::PTX, &snapshot::table(&ptx(artifact), &[]))
         }));
         let folder = snapshots.clone();
         trials.push(needing(&both, format!("sass::{stem}"), move |tool| {
-            let table = snapshot::table(&sass(artifact, tool)?, &used(artifact)?);
+            let table = snapshot::table(&sass(artifact, &tool)?, &used(artifact)?);
             snapshot::check(&folder?, artifact, snapshot::SASS, &table)
         }));
     }
@@ -63,15 +76,15 @@ fn main() -> ExitCode {
 }
 
 /// A test that runs where `needed` is there.
-fn needing(
-    needed: &Needed,
+fn needing<T: Clone + Send + 'static>(
+    needed: &Needed<T>,
     name: String,
-    run: impl FnOnce(&Path) -> Result<(), Box<dyn Error>> + Send + 'static,
+    run: impl FnOnce(T) -> Result<(), Box<dyn Error>> + Send + 'static,
 ) -> Trial {
     let needed = needed.clone();
     Trial::ignorable_test(name, move || match needed {
-        Ok(path) => {
-            run(&path)?;
+        Ok(needed) => {
+            run(needed)?;
             Ok(Completion::Completed)
         }
         Err(reason) if std::env::var("PTQ_REQUIRE_TOOLCHAIN").is_ok_and(|v| v == "1") => Err(Failed::from(reason)),
@@ -95,10 +108,12 @@ fn sass(artifact: &Artifact, nvdisasm: &Path) -> Result<Box<Listing>, Box<dyn Er
 
 fn used(artifact: &Artifact) -> Result<Box<Used>, Box<dyn Error>> {
     let mut resources = cubin::resources(artifact.cubin)?;
-    ENTRIES
-        .iter()
-        .map(|entry| {
-            Ok((entry, resources.remove(entry.name).ok_or_else(|| format!("no {} in the cubin", entry.name))?))
-        })
-        .collect()
+    let mut used = Vec::new();
+    for entry in ENTRIES {
+        used.push((entry, resources.remove(entry.name).ok_or_else(|| format!("no {} in the cubin", entry.name))?));
+    }
+    match resources.into_keys().next() {
+        Some(other) => Err(format!("the cubin has an entry `{other}`").into()),
+        None => Ok(used.into()),
+    }
 }
