@@ -2,13 +2,14 @@
 //!
 //! `cargo bench --bench compare_reference -- [bf16|f16|f32]... [ROWSxHIDDEN]...`
 //!
-//! - `PTQ_REFERENCE=FILE`: the sm_90a cubin of SGLang's `sgl_per_token_quant_fp8`, taken out of the wheel `sglang-kernel`
-//!   with `cuobjdump -xelf all`. Its bits are checked against the CPU's, which also tells its math mode.
+//! - `PTQ_REFERENCE=DIR`: SGLang's kernels as `cargo xtask reference` takes them out of its wheel; by default where that
+//!   puts them. Those of our math mode are timed, and their bits checked against the CPU's.
 //! - `PTQ_SWEEP=1`: also times every kernel entry that takes the shape, best first.
 
 #[path = "../gpu/mod.rs"]
 mod gpu;
-mod reference;
+#[path = "../../tests/gpu/sglang.rs"]
+mod sglang;
 mod sweep;
 
 use gpu::replay::{self, Replay};
@@ -20,7 +21,7 @@ use per_token_quant_fp8::cust::sys;
 use per_token_quant_fp8::{Element, Quantizer};
 use ptq_cpu::Params;
 use ptq_suite::{Case, cases};
-use reference::Reference;
+use sglang::Sglang;
 use std::process::ExitCode;
 
 /// (rows, hidden).
@@ -69,7 +70,10 @@ fn run(arguments: &[String]) -> Result<(), BoxError> {
             return Ok(());
         }
     };
-    let reference = std::env::var_os("PTQ_REFERENCE").map(|file| Reference::load(file.as_ref())).transpose()?;
+    let sglang = sglang::folder().map(|folder| Sglang::load(&folder, quantizer.math())).transpose()?;
+    if sglang.is_none() {
+        println!("no reference; run `cargo xtask reference`");
+    }
     let sweep = std::env::var("PTQ_SWEEP").is_ok_and(|v| v == "1");
     println!("device {}, math {}", quantizer.device(), quantizer.math());
     let mut table = Vec::new();
@@ -77,7 +81,7 @@ fn run(arguments: &[String]) -> Result<(), BoxError> {
         for &(rows, hidden) in &shapes {
             let params = Params { sm_count: quantizer.sm_count(), ..Params::new(quantizer.math()) };
             let case = cases::ordinary(element, rows, hidden, params);
-            let row = measure(&case, &quantizer, reference.as_ref(), sweep)?;
+            let row = measure(&case, &quantizer, sglang.as_ref(), sweep)?;
             println!("{row}");
             table.push(row);
         }
@@ -94,7 +98,7 @@ const HEADER: &str =
 |---|---|---|---|---|---|---|---|";
 
 /// One line of the table.
-fn measure(case: &Case, quantizer: &Quantizer, reference: Option<&Reference>, sweep: bool) -> Result<String, BoxError> {
+fn measure(case: &Case, quantizer: &Quantizer, sglang: Option<&Sglang>, sweep: bool) -> Result<String, BoxError> {
     let stream = Stream::new(StreamFlags::DEFAULT, None)?;
     let mut slots = Slots::new(case)?;
     slots.poison()?;
@@ -103,10 +107,10 @@ fn measure(case: &Case, quantizer: &Quantizer, reference: Option<&Reference>, sw
         return Err(format!("{}: other bits than the CPU's", case.name).into());
     }
     let copied = copy(case, &slots, &stream)?;
-    let (theirs, ratio) = match reference {
-        Some(reference) => {
-            let (theirs, math) = reference.micros(case, quantizer.device().sm_count, &mut slots, &stream)?;
-            (format!("{theirs:.2} ({math})"), format!("{:.3}", ours / theirs))
+    let (theirs, ratio) = match sglang {
+        Some(sglang) => {
+            let theirs = reference(case, quantizer, sglang, &mut slots, &stream)?;
+            (format!("{theirs:.2}"), format!("{:.3}", ours / theirs))
         }
         None => ("".to_owned(), "".to_owned()),
     };
@@ -131,6 +135,29 @@ fn ours(quantizer: &Quantizer, slots: &Slots, stream: &Stream, repetitions: usiz
         Ok(())
     })?;
     median_micros(&replay, repetitions)
+}
+
+/// Microseconds of one launch of the reference's, which takes the place of `slots`' outputs.
+fn reference(
+    case: &Case,
+    quantizer: &Quantizer,
+    sglang: &Sglang,
+    slots: &mut Slots,
+    stream: &Stream,
+) -> Result<f64, BoxError> {
+    slots.poison()?;
+    let kernel = sglang.kernel(&slots.args(0), quantizer.device().sm_count)?;
+    let replay = Replay::new(stream, slots.count, |slot| {
+        // SAFETY: every slot's operands have the shape and the alignment of the first's, for which the kernel was chosen, and
+        // outlive the replay; launches follow one another in one stream.
+        unsafe { kernel.launch(&slots.args(slot), stream) }
+    })?;
+    let micros = median_micros(&replay, REPETITIONS)?;
+    if slots.output_is(case, quantizer.math())? {
+        Ok(micros)
+    } else {
+        Err(format!("{}: the reference's bytes are not those of math {}", case.name, quantizer.math()).into())
+    }
 }
 
 /// Microseconds of a copy that reads and writes as many bytes as one launch.

@@ -92,7 +92,7 @@ fn run_sh_passes_arguments_on() {
 fn run_sh_explains_itself() {
     let (code, out, _) = run(bundle(&[]).path(), &["--help"]);
     assert_eq!(code, 0);
-    assert!(out.starts_with("run.sh [--bench]") && out.contains("PTQ_REQUIRE_GPU") && !out.contains('#'), "{out}");
+    assert!(out.starts_with("run.sh [--bench | --sanitize]") && out.contains("PTQ_REQUIRE_GPU") && !out.contains('#'), "{out}");
 }
 
 #[test]
@@ -133,4 +133,73 @@ fn a_bundle_above_the_limit_is_refused_with_its_sizes() {
     let Err(Error::Size { actual, sizes }) = check_size(dir.path(), 7) else { panic!("8 bytes passed as 7") };
     assert_eq!(actual, 8);
     assert!(sizes.find("5  tests/large").unwrap() < sizes.find("3  tests/small").unwrap(), "{sizes}");
+}
+
+/// A `compute-sanitizer` that runs the program and sums up with `findings`, and the PATH that finds it.
+fn sanitizer(findings: &str, status: i32) -> (tempfile::TempDir, String) {
+    let dir = tempfile::tempdir().unwrap();
+    let script = format!(
+        "#!/bin/sh\necho \"========= $*\"\nwhile [ \"${{1#--}}\" != \"$1\" ]; do shift 2; done\n\"$@\"\n\
+         echo \"{findings}\"\nexit {status}\n"
+    );
+    write_executable(&dir.path().join("compute-sanitizer"), &script);
+    let path = format!("{}:{}", dir.path().display(), std::env::var("PATH").unwrap());
+    (dir, path)
+}
+
+const CLEAN: &str = "========= ERROR SUMMARY: 0 errors";
+const SHORT: &str = "#!/bin/sh\necho \"short $PTQ_SHORT, required $PTQ_REQUIRE_GPU, $*\"\n\
+                     echo 'test result: ok. 3 passed; 0 failed; 1 ignored; finished in 0.01s'\n";
+
+/// As [`run`], with that PATH.
+fn run_with(path: &str, dir: &Path, arguments: &[&str]) -> (i32, String, String) {
+    let Output { status, stdout, stderr } =
+        Command::new(dir.join(RUN_NAME)).args(arguments).env("PATH", path).output().unwrap();
+    (status.code().unwrap(), String::from_utf8(stdout).unwrap(), String::from_utf8(stderr).unwrap())
+}
+
+#[test]
+fn run_sh_sanitizes_the_short_form_with_every_tool() {
+    let dir = bundle(&[("tests/per_token_quant_fp8-gpu", SHORT), ("tests/other", FAIL)]);
+    let (_tool, path) = sanitizer(CLEAN, 0);
+    let (code, out, err) = run_with(&path, dir.path(), &["--sanitize", "filter"]);
+    assert_eq!((code, err.as_str()), (0, ""), "{out}");
+    for tool in ["memcheck", "racecheck", "initcheck", "synccheck"] {
+        assert!(out.contains(&format!("========= --tool {tool} --error-exitcode 9 ")), "{tool}: {out}");
+        let line = format!("ok  {tool} per_token_quant_fp8-gpu  ");
+        let line = out.lines().find(|l| l.starts_with(&line)).unwrap_or_else(|| panic!("{tool}: {out}"));
+        assert!(line.ends_with("3 passed; 0 failed; 1 ignored; 0 errors"), "{line}");
+    }
+    assert_eq!(out.matches("short 1, required 1, --test-threads=1 filter\n").count(), 4, "{out}");
+}
+
+#[test]
+fn run_sh_fails_on_findings_and_on_a_tool_that_says_nothing() {
+    let dir = bundle(&[("tests/per_token_quant_fp8-gpu", SHORT)]);
+    let race = "========= RACECHECK SUMMARY: 2 hazards displayed (0 errors, 2 warnings)";
+    for (findings, status, exit) in
+        [("========= ERROR SUMMARY: 10 errors", 9, 9), (race, 0, 9), ("", 0, 9), (CLEAN, 101, 101)]
+    {
+        let (_tool, path) = sanitizer(findings, status);
+        let (code, out, _) = run_with(&path, dir.path(), &["--sanitize"]);
+        assert_eq!(code, 1, "{out}");
+        assert!(out.contains(&format!("FAILED (exit {exit})  memcheck ")) && out.ends_with("4 failed\n"), "{out}");
+    }
+}
+
+#[test]
+fn run_sh_says_that_the_sanitizer_is_missing() {
+    let dir = bundle(&[("tests/per_token_quant_fp8-gpu", SHORT)]);
+    let nothing = tempfile::tempdir().unwrap();
+    let shell = "/bin/sh";
+    let output = Command::new(shell)
+        .arg(dir.path().join(RUN_NAME))
+        .arg("--sanitize")
+        .env("PATH", nothing.path())
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("compute-sanitizer is not on the PATH"));
+    let (_tool, path) = sanitizer(CLEAN, 0);
+    assert_eq!(run_with(&path, dir.path(), &["--bench", "--sanitize"]).0, 2);
 }
