@@ -10,8 +10,9 @@ use std::path::Path;
 
 /// Fills `out_dir` with the artifacts of the sources present, and with `artifacts.rs`, which embeds them.
 ///
-/// The checked-in files are taken where their manifest is of these sources; else fresh ones are built. Prints what cargo
-/// must watch. `find` is asked for the tools only then.
+/// The checked-in files are taken where their manifest is of these sources, or no sources are there that could differ
+/// ([`Folders::has_sources`]); else fresh ones are built. Prints what cargo must watch. `find` is asked for the tools only
+/// then.
 ///
 /// # Errors
 /// [`ArtifactsError::Stale`] where the sources changed and no toolchain is there; a damaged file; what a build says.
@@ -20,14 +21,17 @@ pub fn embed(
     out_dir: &Path,
     find: impl FnOnce() -> Result<Toolchain, CudaBuilderError>,
 ) -> Result<(), ArtifactsError> {
-    for folder in sources::FOLDERS.iter().chain(&["artifacts", "Cargo.lock"]) {
-        println!("cargo::rerun-if-changed={}", folders.root().join(folder).display());
+    let watched = |path: &Path| println!("cargo::rerun-if-changed={}", path.display());
+    watched(&folders.artifacts());
+    if folders.has_sources() {
+        sources::FOLDERS.iter().chain(&["Cargo.lock"]).for_each(|name| watched(&folders.root().join(name)));
     }
     for variable in [cuda_builder::toolchain::RUSTC_VARIABLE, cuda_builder::toolchain::NVIDIA_VARIABLE] {
         println!("cargo::rerun-if-env-changed={variable}");
     }
     let manifest = Manifest::read(folders)?;
-    match manifest.check_sources(folders) {
+    let current = if folders.has_sources() { manifest.check_sources(folders) } else { Ok(()) };
+    match current {
         Ok(()) => copy(&manifest, folders, out_dir)?,
         Err(ArtifactsError::StaleManifest { .. }) => {
             let toolchain = find().map_err(ArtifactsError::Stale)?;

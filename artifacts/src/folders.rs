@@ -3,6 +3,9 @@
 use std::path::{Path, PathBuf};
 
 /// The workspace, by its root.
+///
+/// Of a dependency that `cargo vendor` copied, the root holds the library's own package and nothing else: no kernel
+/// sources, and the artifacts lie with this crate.
 #[derive(Debug, Clone)]
 pub struct Folders {
     root: PathBuf,
@@ -19,9 +22,14 @@ impl Folders {
         &self.root
     }
 
+    /// Whether the kernel sources are there.
+    pub fn has_sources(&self) -> bool {
+        self.kernels().is_dir()
+    }
+
     /// The checked-in artifacts.
     pub fn artifacts(&self) -> PathBuf {
-        self.root.join("artifacts")
+        if self.has_sources() { self.root.join("artifacts") } else { PathBuf::from(env!("CARGO_MANIFEST_DIR")) }
     }
 
     /// The kernel crate.

@@ -41,6 +41,18 @@ fn unchanged_sources_embed_without_a_toolchain() {
     assert_eq!(table.matches("include_bytes!").count(), ptq_artifacts::build::plan().count());
 }
 
+/// What `cargo vendor` leaves of the library's package: a folder without the workspace's other folders.
+#[test]
+fn a_vendored_package_embeds_without_sources() {
+    let (package, out) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    embed(&Folders::new(package.path()), out.path(), || panic!("the toolchain was looked for")).unwrap();
+    let table = fs::read_to_string(out.path().join("artifacts.rs")).unwrap();
+    for name in table.split('"').filter(|name| name.ends_with(".ptx") || name.ends_with(".cubin")) {
+        assert!(out.path().join(name).is_file(), "{name}");
+    }
+    assert_eq!(table.matches("include_bytes!").count(), ptq_artifacts::build::plan().count());
+}
+
 #[test]
 fn changed_sources_without_a_toolchain_are_refused() {
     let workspace = workspace();
