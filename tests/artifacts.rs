@@ -44,17 +44,27 @@ fn every_target_math_and_element_is_there_once() {
 fn ptx_header_is_the_target_with_the_lowest_version() {
     for artifact in ARTIFACTS.0 {
         let (major, minor) = artifact.target.ptx_version;
-        for line in [format!(".version {major}.{minor}"), format!(".target {}", artifact.target.name)] {
-            assert_eq!(artifact.ptx.lines().filter(|l| **l == line).count(), 1, "{}: {line}", artifact.stem());
+        for (directive, operand) in [
+            (".version ", format!("{major}.{minor}")),
+            (".target ", artifact.target.name.into()),
+            (".address_size ", "64".into()),
+        ] {
+            let found: Vec<_> = artifact.ptx.lines().filter_map(|line| line.strip_prefix(directive)).collect();
+            assert_eq!(found, [operand], "{}: {directive}", artifact.stem());
         }
-        assert_eq!(count(artifact.ptx, ".version "), 1, "{}", artifact.stem());
     }
 }
 
 #[test]
 fn ptx_has_exactly_the_entries() {
     for artifact in ARTIFACTS.0 {
-        assert_eq!(count(artifact.ptx, ".entry "), ENTRIES.len(), "{}", artifact.stem());
+        let lines = artifact.ptx.lines();
+        let mut names: Vec<_> = lines.filter_map(|line| line.split_once(".entry ")?.1.strip_suffix('(')).collect();
+        names.sort_unstable();
+        let mut expected: Vec<_> = ENTRIES.iter().map(|entry| entry.name).collect();
+        expected.sort_unstable();
+        assert_eq!(names, expected, "{}", artifact.stem());
+        assert_eq!(count(artifact.ptx, ".func"), 0, "{}: functions that are no entries", artifact.stem());
         assert!(artifact.cubin.starts_with(b"\x7fELF"), "{}: the cubin is no ELF file", artifact.stem());
         for entry in ENTRIES {
             let name = entry.name.as_bytes();
@@ -107,7 +117,7 @@ fn arithmetic_is_the_modes() {
         assert_eq!(count(text, "div.rn.f32"), 1 - fast, "{name}: rounded divisions");
         assert_eq!(count(text, "0f3B124925"), fast, "{name}: products with 1/448");
         assert_eq!(count(text, ".ftz") > 0, artifact.math == MathMode::Fast, "{name}: flushing");
-        for foreign in ["fma.", "f32x2", ".f64"] {
+        for foreign in ["fma.", "mad.f32", "mad.rn", "f32x2", ".f64", "sqrt", "rsqrt"] {
             assert_eq!(count(text, foreign), 0, "{name}: {foreign}");
         }
     });
@@ -127,23 +137,59 @@ fn fast_mode_flushes_wherever_it_rounds_or_compares() {
 
 #[test]
 fn accesses_are_as_wide_as_the_vectors() {
+    let suffix = |bytes: usize| match bytes {
+        1 | 2 | 4 => format!("b{}", bytes * 8),
+        _ => format!("v{}.b32", bytes / 4),
+    };
     each_entry(|artifact, entry, text, name| {
-        if entry.strategy == Strategy::CtaTwoPass {
-            return;
-        }
-        let vectors = entry.vectors_per_thread as usize;
-        let bytes = entry.elements_per_vector as usize * artifact.element.bytes();
+        let elements = entry.elements_per_vector as usize;
+        let bytes = elements * artifact.element.bytes();
         let access = bytes.min(artifact.target.vector_bytes);
-        let suffix = |bytes: usize| if bytes == 4 { "b32".to_string() } else { format!("v{}.b32", bytes / 4) };
-        let loads = text.lines().filter(|line| line.contains("ld.global.nc"));
-        let wide = loads.clone().filter(|line| line.contains(&format!(".{} ", suffix(access)))).count();
-        assert_eq!(wide, vectors * bytes / access, "{name}: loads of {access} bytes");
-        assert_eq!(loads.count(), wide, "{name}: narrower loads");
-        // One more store than vectors: the scale.
-        assert_eq!(count(text, "st.global"), vectors + 1, "{name}: stores");
-        let store = entry.elements_per_vector as usize;
-        let scale = usize::from(store == 4);
-        let wide = count(text, &format!("st.global.{} ", suffix(store)));
-        assert_eq!(wide, vectors + scale, "{name}: stores of {store} bytes");
+        // Read-only, and kept out of L1 where the target's PTX can say so.
+        let hint = if artifact.target.ptx_version < (7, 4) { "" } else { ".L1::no_allocate" };
+        let loads = count(text, &format!("ld.global.nc{hint}.{} ", suffix(access)));
+        assert_eq!(count(text, "ld.global"), loads, "{name}: loads that are not the vectors'");
+        // The scale is stored once; where a vector's codes have as many bytes, both are the same instruction.
+        let (codes, scale) = (format!("st.global.{} ", suffix(elements)), format!("st.global.{} ", suffix(4)));
+        let stores = count(text, &codes) - usize::from(codes == scale);
+        assert_eq!(count(text, "st.global"), stores + 1, "{name}: stores that are neither codes nor the scale");
+        assert!(count(text, &scale) >= 1, "{name}: no store of the scale");
+        for other in ["ld.b", "ld.v", "ld.u", "ld.f", "st.b", "st.v", "st.u", "st.f", "atom.", "red.", "cp.async"] {
+            let found = text.lines().filter(|line| line.trim_start().starts_with(other)).count();
+            assert_eq!(found, 0, "{name}: {other}");
+        }
+
+        let parts = bytes / access;
+        if entry.strategy == Strategy::CtaTwoPass {
+            // The compiler unrolls both loops as it likes.
+            assert_eq!(loads % parts, 0, "{name}: {loads} loads are no whole vectors");
+            assert!(stores > 0 && loads / parts > stores, "{name}: {loads} loads, {stores} stores of two passes");
+        } else {
+            let vectors = entry.vectors_per_thread as usize;
+            assert_eq!((loads, stores), (vectors * parts, vectors), "{name}: loads of {access} bytes, stores");
+        }
+    });
+}
+
+/// Counting the rounds of a loop takes the compiler a division where it unrolls the loop. Rows held in registers have none.
+#[test]
+fn held_rows_take_no_integer_division() {
+    each_entry(|_, entry, text, name| {
+        let integer = count(text, "div.") + count(text, "rem.") - count(text, "div.rn.f32");
+        assert!(entry.strategy == Strategy::CtaTwoPass || integer == 0, "{name}: {integer} integer divisions");
+    });
+}
+
+/// Elements are converted in pairs, each once, and nothing is converted twice.
+#[test]
+fn conversions_are_one_per_pair() {
+    each_entry(|artifact, entry, text, name| {
+        let found = count(text, "cvt.rn.satfinite.e4m3x2.f32");
+        if artifact.target.name == "sm_80" {
+            assert_eq!(found, 0, "{name}: sm_80 has no such instruction");
+        } else if entry.strategy != Strategy::CtaTwoPass {
+            let pairs = (entry.vectors_per_thread * entry.elements_per_vector / 2) as usize;
+            assert_eq!(found, pairs, "{name}: conversions");
+        }
     });
 }
