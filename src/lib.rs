@@ -5,12 +5,13 @@
 //!
 //! ```text
 //! s = max |x| / 448            448 is the largest finite E4M3 value
-//! q = e4m3(clamp(x / s, ±448))
+//! q = e4m3(clamp(x * (1 / s), ±448))
 //! ```
 //!
 //! so that `q * s` is close to `x`. How scale, inverse and product are rounded is the [`MathMode`], which the reference
-//! takes from the device: bits differ between the two modes and between nothing else. `hidden` is a multiple of 4; the
-//! outputs may have more rows than the input, which keep their bytes ([`Shape::padded`]).
+//! takes from the device. What becomes of rows whose scale is 0 is the [`Options`]. The bits depend on nothing else: not on
+//! the device, the kernel or the backend. `hidden` is a multiple of 4; the outputs may have more rows than the input, which
+//! keep their bytes ([`Shape::padded`]).
 //!
 //! # On the CPU
 //!
@@ -36,9 +37,10 @@ With the feature `cuda`, on whatever context is current:
 ```no_run
 use per_token_quant_fp8::cust::memory::DeviceBuffer;
 use per_token_quant_fp8::cust::stream::{Stream, StreamFlags};
-use per_token_quant_fp8::{Bf16, Options, Shape, cust, quantizer};
+use per_token_quant_fp8::{Bf16, Options, Shape, cust, probe, quantizer};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
+    probe()?; // says what is missing, be it driver or device
     let _context = cust::quick_init()?;
     let stream = Stream::new(StreamFlags::DEFAULT, None)?;
     let quantizer = quantizer()?;
@@ -52,8 +54,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 }
 ```
 
-An engine with pointers of its own calls [`Quantizer::quantize_raw`]. Where there is no driver or no device,
-[`quantizer`] says so as an [`Error`], and the program can take [`cpu`] instead: give it the [`Params`](cpu::Params) of
+An engine with pointers of its own calls [`Quantizer::quantize_raw`]. Where there is no driver or no device, [`probe`]
+and [`quantizer`] say so as an [`Error`], and the program can take [`cpu`] instead: give it the [`Params`](cpu::Params) of
 the device whose bits are wanted.
 "#
 )]
@@ -62,7 +64,9 @@ the device whose bits are wanted.
     doc = "\n# On a GPU\n\nThe feature `cuda` brings the GPU runtime; see the README for what it needs at build time."
 )]
 
+#[doc(inline)]
 pub use ptq_cpu as cpu;
+#[doc(inline)]
 pub use ptq_spec as spec;
 pub use ptq_spec::{
     ComputeCapability, Dispatch, Element, MathMode, Options, Shape, ShapeError, TARGETS, Target, ZeroRows,

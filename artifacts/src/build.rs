@@ -55,7 +55,8 @@ impl Planned {
 /// Builds the artifacts that `wanted` keeps into `out`, and the manifest when those are all.
 ///
 /// # Errors
-/// [`ArtifactsError::Build`] with what a tool says, [`ArtifactsError::Io`].
+/// [`ArtifactsError::Build`] with what a tool says; [`ArtifactsError::Partial`] where some are left out and `out` has a
+/// manifest, which would then be wrong; [`ArtifactsError::Io`].
 pub fn build(
     folders: &Folders,
     toolchain: &Toolchain,
@@ -65,12 +66,13 @@ pub fn build(
     // Before the build: a source edited meanwhile makes the manifest stale, as it should.
     let sources = sources::hash(folders)?;
     fs::create_dir_all(out).map_err(|e| ArtifactsError::io(out, e))?;
-    let mut complete = true;
+    let complete = plan().all(|planned| wanted(&planned));
+    if !complete && Manifest::is_in(out) {
+        return Err(ArtifactsError::Partial { folder: out.to_path_buf() });
+    }
     for planned in plan() {
         if wanted(&planned) {
             planned.build(folders, toolchain, out)?;
-        } else {
-            complete = false;
         }
     }
     if !complete {

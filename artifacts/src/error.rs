@@ -49,6 +49,12 @@ pub enum ArtifactsError {
         /// Names of the files.
         files: Vec<String>,
     },
+    /// Some artifacts would be built into a folder whose manifest is of all.
+    #[error("{} has a manifest of all artifacts; build all of them there, or some of them into another folder", folder.display())]
+    Partial {
+        /// The folder.
+        folder: PathBuf,
+    },
     /// A file could not be read or written.
     #[error("{}: {source}", path.display())]
     Io {

@@ -61,6 +61,11 @@ impl Manifest {
         Ok(serde_json::from_str(&text)?)
     }
 
+    /// Whether a folder has a manifest.
+    pub(crate) fn is_in(folder: &Path) -> bool {
+        folder.join(FILE).exists()
+    }
+
     /// Whether the artifacts are of the sources present.
     ///
     /// # Errors

@@ -2,9 +2,12 @@
 
 use crate::workspace;
 use clap::Args;
+use clap::builder::PossibleValuesParser;
 use cuda_builder::Toolchain;
+use ptq_artifacts::build::{Planned, plan};
 use ptq_artifacts::check::Checked;
 use ptq_artifacts::{ArtifactsError, Folders};
+use ptq_spec::{Element, TARGETS};
 use std::path::PathBuf;
 use std::time::Instant;
 
@@ -17,11 +20,11 @@ pub struct Options {
     /// Build into this folder, for PTQ_ARTIFACTS, instead of artifacts/.
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
-    /// Build this target only (sm_90, sm_100f, ...); needs --out.
-    #[arg(long, requires = "out")]
+    /// Build this target only; needs --out.
+    #[arg(long, requires = "out", value_parser = PossibleValuesParser::new(TARGETS.iter().map(|target| target.name)))]
     target: Option<String>,
-    /// Build this element type only (f16, bf16, f32); needs --out.
-    #[arg(long, requires = "out")]
+    /// Build this element type only; needs --out.
+    #[arg(long, requires = "out", value_parser = PossibleValuesParser::new(Element::ALL.map(Element::name)))]
     element: Option<String>,
 }
 
@@ -43,10 +46,11 @@ pub fn run(options: &Options) -> Result<(), ArtifactsError> {
     } else {
         let toolchain = Toolchain::find(Some(folders.root()))?;
         let out = options.out.clone().unwrap_or_else(|| folders.artifacts());
-        let wanted = |planned: &ptq_artifacts::build::Planned| {
+        let wanted = |planned: &Planned| {
             options.target.as_deref().is_none_or(|name| name == planned.target.name)
                 && options.element.as_deref().is_none_or(|name| name == planned.element.name())
         };
+        println!("building {} artifacts", plan().filter(wanted).count());
         ptq_artifacts::build(&folders, &toolchain, &out, wanted)?;
         println!("artifacts in {}", out.display());
     }

@@ -27,7 +27,7 @@ macro_rules! define_entries {
 
 /// The call of one strategy with its vector type.
 macro_rules! body {
-    ($strategy:ident, $element:ty, 1, 1, $arguments:expr, $rows:expr) => {
+    (CtaTwoPass, $element:ty, 1, 1, $arguments:expr, $rows:expr) => {
         $crate::entry::per_token::cta_two_pass::<$element, $crate::vector::Single<$element>>($arguments, $rows)
     };
     (CtaTwoPass, $element:ty, $elements:tt, 1, $arguments:expr, $rows:expr) => {
