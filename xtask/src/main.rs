@@ -1,11 +1,14 @@
 //! Project tasks, run as `cargo xtask TASK`.
 
 mod bundle;
+mod emulator;
 mod fuzz;
 mod kernels;
+mod mutants;
 mod reference;
 mod setup;
 mod staging;
+mod r#try;
 mod wheels;
 mod workspace;
 
@@ -27,6 +30,10 @@ enum Task {
     Reference,
     /// Run the fuzz targets, each for a bounded time, on an installed nightly toolchain.
     Fuzz(fuzz::Options),
+    /// Build the kernels for the emulator and run its quick tests: the verdict on a change within seconds, without a GPU.
+    Try(r#try::Options),
+    /// Put deliberate faults into a copy of the kernels, one at a time, and check that a named test catches each.
+    Mutants(mutants::Options),
     /// Collect the release tests, benches and program in DIR, with a run.sh for GPU hosts without Rust.
     Bundle {
         /// Folder to create; an earlier bundle there is replaced.
@@ -40,6 +47,8 @@ fn main() -> ExitCode {
         Task::Kernels(options) => kernels::run(&options).map_err(Into::into),
         Task::Reference => reference::run().map_err(Into::into),
         Task::Fuzz(options) => fuzz::run(&options).map_err(Into::into),
+        Task::Try(options) => r#try::run(&options).map_err(Into::into),
+        Task::Mutants(options) => mutants::run(&options).map_err(Into::into),
         Task::Bundle { dir } => bundle::run(&dir).map_err(Into::into),
     };
     match done {

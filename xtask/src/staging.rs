@@ -117,7 +117,11 @@ impl Drop for Staging {
     }
 }
 
-fn remove(path: &Path) -> Result<(), Error> {
+/// Removes a file or a folder, if it is there.
+///
+/// # Errors
+/// [`Error::Io`].
+pub fn remove(path: &Path) -> Result<(), Error> {
     let removed = match fs::symlink_metadata(path) {
         Ok(meta) if meta.is_dir() => fs::remove_dir_all(path),
         Ok(_) => fs::remove_file(path),
