@@ -17,7 +17,7 @@ fn count(text: &str, instruction: &str) -> usize {
 
 /// Calls `check` with every artifact, entry and entry's text.
 fn each_entry(check: impl Fn(&Artifact, &Entry, &str, &str)) {
-    for artifact in ARTIFACTS.0 {
+    for artifact in ARTIFACTS.as_slice() {
         for entry in ENTRIES {
             let name = format!("{} {}", artifact.stem(), entry.name);
             check(artifact, entry, body(artifact.ptx, entry.name), &name);
@@ -31,18 +31,18 @@ fn every_target_math_and_element_is_there_once() {
         for &math in target.math {
             for element in Element::ALL {
                 let found =
-                    ARTIFACTS.0.iter().filter(|a| (a.target, a.math, a.element) == (target, math, element)).count();
+                    ARTIFACTS.as_slice().iter().filter(|a| (a.target, a.math, a.element) == (target, math, element)).count();
                 assert_eq!(found, 1, "{target} {math} {element}");
             }
         }
     }
     let planned: usize = TARGETS.iter().map(|target| target.math.len() * Element::ALL.len()).sum();
-    assert_eq!(ARTIFACTS.0.len(), planned);
+    assert_eq!(ARTIFACTS.as_slice().len(), planned);
 }
 
 #[test]
 fn ptx_header_is_the_target_with_the_lowest_version() {
-    for artifact in ARTIFACTS.0 {
+    for artifact in ARTIFACTS.as_slice() {
         let (major, minor) = artifact.target.ptx_version;
         for (directive, operand) in [
             (".version ", format!("{major}.{minor}")),
@@ -57,7 +57,7 @@ fn ptx_header_is_the_target_with_the_lowest_version() {
 
 #[test]
 fn ptx_has_exactly_the_entries() {
-    for artifact in ARTIFACTS.0 {
+    for artifact in ARTIFACTS.as_slice() {
         let lines = artifact.ptx.lines();
         let mut names: Vec<_> = lines.filter_map(|line| line.split_once(".entry ")?.1.strip_suffix('(')).collect();
         names.sort_unstable();

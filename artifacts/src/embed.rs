@@ -24,7 +24,8 @@ pub fn embed(
     let watched = |path: &Path| println!("cargo::rerun-if-changed={}", path.display());
     watched(&folders.artifacts());
     if folders.has_sources() {
-        sources::FOLDERS.iter().chain(&["Cargo.lock"]).for_each(|name| watched(&folders.root().join(name)));
+        sources::watched().for_each(|name| watched(&folders.root().join(name)));
+        watched(&folders.root().join("Cargo.lock"));
     }
     for variable in [cuda_builder::toolchain::RUSTC_VARIABLE, cuda_builder::toolchain::NVIDIA_VARIABLE] {
         println!("cargo::rerun-if-env-changed={variable}");
@@ -56,7 +57,7 @@ fn copy(manifest: &Manifest, folders: &Folders, out_dir: &Path) -> Result<(), Ar
 fn table() -> String {
     let mut text = String::from(
         "/// The artifacts embedded in this library: PTX and a cubin per target, math mode and element type.\n\
-         pub static ARTIFACTS: ::ptq_host::Artifacts = ::ptq_host::Artifacts(&[\n",
+         pub static ARTIFACTS: ::ptq_host::Artifacts = {\n    const TABLE: &[::ptq_host::Artifact] = &[\n",
     );
     for planned in plan() {
         let index = TARGETS.iter().position(|target| target == planned.target).expect("the plan is of these targets");
@@ -64,11 +65,13 @@ fn table() -> String {
         let (math, element) = (planned.math, planned.element);
         writeln!(
             text,
-            "    ::ptq_host::Artifact {{ target: &::ptq_spec::TARGETS[{index}], math: ::ptq_spec::MathMode::{math:?}, \
+            "        ::ptq_host::Artifact {{ target: &::ptq_spec::TARGETS[{index}], math: ::ptq_spec::MathMode::{math:?}, \
              element: ::ptq_spec::Element::{element:?}, ptx: include_str!(\"{stem}.ptx\"), \
              cubin: include_bytes!(\"{stem}.cubin\") }},"
         )
         .expect("a String takes any text");
     }
-    text + "]);\n"
+    text + "    ];\n    \
+            // SAFETY: built from this repository's kernels: afresh, or checked in with the hash of these sources.\n    \
+            unsafe { ::ptq_host::Artifacts::new(TABLE) }\n};\n"
 }

@@ -5,27 +5,30 @@ use crate::{ArtifactsError, Folders};
 use sha2::{Digest, Sha256};
 use std::collections::BTreeSet;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-/// Folders whose Rust sources and manifests count.
-pub(crate) const FOLDERS: &[&str] = &[
-    "kernels-gpu",
-    "spec",
-    "rust-cuda/cuda_std",
-    "rust-cuda/cuda_std_macros",
-    "rust-cuda/cuda_builder",
-    // The plan: flags, features.
-    "artifacts/src",
-];
+/// Packages whose sources and manifest count: their tests do not.
+const PACKAGES: &[&str] =
+    &["kernels-gpu", "spec", "rust-cuda/cuda_std", "rust-cuda/cuda_std_macros", "rust-cuda/cuda_builder"];
 
-/// Packages whose lock entries count, with all they depend on.
-const LOCKED: &[&str] = &["ptq-kernels", "cuda_builder"];
+/// The plan: flags, features.
+const PLAN: &str = "artifacts/src/build.rs";
+
+/// Files and folders that count, from the workspace's root.
+pub(crate) fn watched() -> impl Iterator<Item = String> {
+    let packages = PACKAGES.iter().flat_map(|package| [format!("{package}/src"), format!("{package}/Cargo.toml")]);
+    packages.chain([PLAN.to_string()])
+}
+
+/// Packages whose lock entries count, with all they depend on: what comes from elsewhere into a device build. The other
+/// packages above take nothing from elsewhere but for the host's emulator and tests.
+const LOCKED: &[&str] = &["cuda_std_macros", "cuda_builder"];
 
 /// Hash of the sources, the same on every platform: paths with `/`, line ends LF.
 pub(crate) fn hash(folders: &Folders) -> Result<String, ArtifactsError> {
     let mut files = Vec::new();
-    for folder in FOLDERS {
-        collect(&folders.root().join(folder), &mut files)?;
+    for path in watched() {
+        collect(folders.root().join(path), &mut files)?;
     }
     files.sort();
     let mut hasher = Sha256::new();
@@ -52,16 +55,14 @@ fn with_lf(mut bytes: Vec<u8>) -> Vec<u8> {
     bytes
 }
 
-fn collect(folder: &Path, files: &mut Vec<PathBuf>) -> Result<(), ArtifactsError> {
-    for entry in fs::read_dir(folder).map_err(|e| ArtifactsError::io(folder, e))? {
-        let path = entry.map_err(|e| ArtifactsError::io(folder, e))?.path();
-        if path.is_dir() {
-            if path.file_name().is_none_or(|name| name != "target") {
-                collect(&path, files)?;
-            }
-        } else if path.extension().is_some_and(|extension| extension == "rs" || extension == "toml") {
-            files.push(path);
+/// The Rust sources and manifests at or below `path`.
+fn collect(path: PathBuf, files: &mut Vec<PathBuf>) -> Result<(), ArtifactsError> {
+    if path.is_dir() {
+        for entry in fs::read_dir(&path).map_err(|e| ArtifactsError::io(&path, e))? {
+            collect(entry.map_err(|e| ArtifactsError::io(&path, e))?.path(), files)?;
         }
+    } else if path.extension().is_some_and(|extension| extension == "rs" || extension == "toml") {
+        files.push(path);
     }
     Ok(())
 }

@@ -12,7 +12,7 @@ pub type BoxError = Box<dyn std::error::Error>;
 /// A quantizer on the first device, and its context, which has to be kept; `Err` with the reason where there is no device
 /// and `PTQ_REQUIRE_GPU=1` does not ask for one.
 pub fn open() -> Result<Result<(Context, Quantizer), Error>, BoxError> {
-    let required = std::env::var("PTQ_REQUIRE_GPU").is_ok_and(|v| v == "1");
+    let required = std::env::var("PTQ_REQUIRE_GPU").is_ok_and(|v| !["", "0"].contains(&v.as_str()));
     match probe() {
         Err(reason @ (Error::NoDriver { .. } | Error::NoDevice { .. })) if !required => Ok(Err(reason)),
         Err(error) => Err(error.into()),

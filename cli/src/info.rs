@@ -34,7 +34,7 @@ pub fn report() -> String {
     };
     line("math mode", format!("{math} ({reason})"));
     line("SM count", format!("{sm_count} ({reason})"));
-    let embedded = ARTIFACTS.0;
+    let embedded = ARTIFACTS.as_slice();
     line("artifacts", format!("{} embedded", embedded.len()));
 
     let mut table = vec![COLUMNS.map(str::to_owned)];

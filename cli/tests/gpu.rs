@@ -16,7 +16,7 @@ type Test = fn(&DeviceInfo) -> Completion;
 
 fn main() -> ExitCode {
     let arguments = Arguments::from_args();
-    let required = std::env::var("PTQ_REQUIRE_GPU").is_ok_and(|v| v == "1");
+    let required = std::env::var("PTQ_REQUIRE_GPU").is_ok_and(|v| !["", "0"].contains(&v.as_str()));
     let device =
         probe().map(|driver| driver.devices.into_iter().next().expect("a driver that is present has a device"));
     if let Err(reason) = &device {

@@ -24,7 +24,7 @@ pub struct Artifact {
 
 /// A table of artifacts, at most one for each target, math mode and element type.
 #[derive(Debug, Clone, Copy)]
-pub struct Artifacts(pub &'static [Artifact]);
+pub struct Artifacts(pub(crate) &'static [Artifact]);
 
 impl Artifact {
     /// Its name: the file name without extension, `per_token.bf16.sm_90.fast`.
@@ -34,6 +34,20 @@ impl Artifact {
 }
 
 impl Artifacts {
+    /// A table of compiled kernels.
+    ///
+    /// # Safety
+    /// Every PTX and cubin is what `cargo xtask kernels` builds from kernels of the contract: the runtime launches their
+    /// entries with the arguments that `ptq_spec::per_token::Entry` lists.
+    pub const unsafe fn new(table: &'static [Artifact]) -> Self {
+        Self(table)
+    }
+
+    /// The artifacts.
+    pub const fn as_slice(self) -> &'static [Artifact] {
+        self.0
+    }
+
     /// The artifact for that element type, target and math mode.
     pub fn find(self, element: Element, target: &Target, math: MathMode) -> Option<&'static Artifact> {
         self.0.iter().find(|a| a.element == element && a.target == target && a.math == math)
@@ -44,10 +58,13 @@ impl Artifacts {
     ///
     /// A folder is read once in a process and its contents are kept until the process ends: loaded modules refer to them.
     ///
+    /// # Safety
+    /// As [`Artifacts::new`], for the files in the folder.
+    ///
     /// # Errors
     /// [`Error::ReadArtifact`] for a file that exists and cannot be read, or PTX that is not UTF-8;
     /// [`Error::NoArtifactFiles`] for a folder without any of the files.
-    pub fn from_dir(dir: &Path) -> Result<Self, Error> {
+    pub unsafe fn from_dir(dir: &Path) -> Result<Self, Error> {
         static FOLDERS: Mutex<Option<HashMap<PathBuf, Artifacts>>> = Mutex::new(None);
         let mut folders = FOLDERS.lock().unwrap_or_else(PoisonError::into_inner);
         let folders = folders.get_or_insert_default();
@@ -111,6 +128,11 @@ mod tests {
     use super::*;
     use std::fs;
 
+    fn from_dir(dir: &Path) -> Result<Artifacts, Error> {
+        // SAFETY: nothing of it is loaded.
+        unsafe { Artifacts::from_dir(dir) }
+    }
+
     /// A folder of this test that is gone afterwards.
     struct Folder(PathBuf);
 
@@ -133,7 +155,7 @@ mod tests {
         let dir = Folder::new("holds");
         fs::write(dir.0.join("per_token.bf16.sm_90.fast.ptx"), ".version 7.8").unwrap();
         fs::write(dir.0.join("per_token.f32.sm_80.precise.cubin"), [1, 2, 3]).unwrap();
-        let artifacts = Artifacts::from_dir(&dir.0).unwrap();
+        let artifacts = from_dir(&dir.0).unwrap();
         let sm_80 = Target::by_name("sm_80").unwrap();
         let sm_90 = Target::by_name("sm_90").unwrap();
         assert_eq!(artifacts.0.len(), 2);
@@ -144,15 +166,15 @@ mod tests {
         assert_eq!((f32.ptx, f32.cubin), ("", &[1, 2, 3][..]));
         assert!(artifacts.find(Element::Bf16, sm_90, MathMode::Precise).is_none());
         // The same memory the second time.
-        assert!(std::ptr::eq(Artifacts::from_dir(&dir.0).unwrap().0, artifacts.0));
+        assert!(std::ptr::eq(from_dir(&dir.0).unwrap().0, artifacts.0));
     }
 
     #[test]
     fn folder_without_artifacts_is_an_error() {
         let dir = Folder::new("empty");
-        assert_eq!(Artifacts::from_dir(&dir.0).unwrap_err(), Error::NoArtifactFiles { dir: dir.0.clone() });
+        assert_eq!(from_dir(&dir.0).unwrap_err(), Error::NoArtifactFiles { dir: dir.0.clone() });
         let missing = dir.0.join("missing");
-        assert_eq!(Artifacts::from_dir(&missing).unwrap_err(), Error::NoArtifactFiles { dir: missing });
+        assert_eq!(from_dir(&missing).unwrap_err(), Error::NoArtifactFiles { dir: missing });
     }
 
     #[test]
@@ -160,6 +182,6 @@ mod tests {
         let dir = Folder::new("text");
         let path = dir.0.join("per_token.f16.sm_89.precise.ptx");
         fs::write(&path, [0xFF]).unwrap();
-        assert!(matches!(Artifacts::from_dir(&dir.0).unwrap_err(), Error::ReadArtifact { path: p, .. } if p == path));
+        assert!(matches!(from_dir(&dir.0).unwrap_err(), Error::ReadArtifact { path: p, .. } if p == path));
     }
 }

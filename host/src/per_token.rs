@@ -4,12 +4,13 @@ use crate::launch::Launch;
 use crate::policy::Call;
 use crate::quantizer::{Home, Quantizer};
 use crate::{Backend, Error, GpuElement, Plan, driver};
-use cust::memory::DeviceSlice;
+use cust::memory::{DeviceBuffer, DeviceSlice};
 use cust::stream::Stream;
 use cust::sys::CUstream;
 use ptq_spec::shape::check_spans;
 use ptq_spec::{Element, MathMode, Options, Shape, Target};
 use std::marker::PhantomData;
+use std::ptr;
 
 /// One call, checked: three buffers that it borrows, and the kernel for them.
 ///
@@ -75,9 +76,30 @@ impl Quantizer {
     /// - [`Error::Driver`].
     pub fn prepare<'a, T: GpuElement>(
         &self,
-        x: &'a DeviceSlice<T>,
-        q: &'a mut DeviceSlice<u8>,
-        s: &'a mut DeviceSlice<f32>,
+        x: &'a DeviceBuffer<T>,
+        q: &'a mut DeviceBuffer<u8>,
+        s: &'a mut DeviceBuffer<f32>,
+        shape: Shape,
+        options: Options,
+    ) -> Result<Prepared<'a>, Error> {
+        // SAFETY: the buffers own their memory, and are borrowed for 'a, `q` and `s` exclusively.
+        unsafe { self.prepare_slices(**x, **q, **s, shape, options) }
+    }
+
+    /// As [`Quantizer::prepare`], on parts of buffers: a `DeviceSlice` is a copyable address that borrows nothing.
+    ///
+    /// # Safety
+    /// Until the end of `'a`, which the caller chooses:
+    /// - the memory of the slices exists;
+    /// - nothing else writes `x`, or reads or writes the first `rows` rows of `q` and `s`.
+    ///
+    /// # Errors
+    /// As [`Quantizer::prepare`].
+    pub unsafe fn prepare_slices<'a, T: GpuElement>(
+        &self,
+        x: DeviceSlice<T>,
+        q: DeviceSlice<u8>,
+        s: DeviceSlice<f32>,
         shape: Shape,
         options: Options,
     ) -> Result<Prepared<'a>, Error> {
@@ -182,11 +204,15 @@ impl RawArgs {
 }
 
 impl Prepared<'_> {
-    /// Launches the kernel in `stream` and waits until the stream is done.
+    /// Launches the kernel in `stream` and waits until the stream is done; before, for what the default stream holds.
     ///
     /// # Errors
     /// [`Error::NoContext`], [`Error::ContextMismatch`], [`Error::Driver`].
     pub fn run(&mut self, stream: &Stream) -> Result<(), Error> {
+        // `cust` fills and copies buffers in the default stream and may return before that is done; a non-blocking stream
+        // would not wait for it.
+        // SAFETY: the null stream always exists.
+        unsafe { driver::synchronize(ptr::null_mut()) }?;
         // SAFETY: the buffers are borrowed, `q` and `s` exclusively, until this function returns, and the stream is done
         // by then.
         let launched = unsafe { self.launch(stream) };

@@ -68,16 +68,17 @@ fn lengths() -> Outcome {
     let longer = Shape::padded(ROWS as u64, ROWS as u64 + 1, HIDDEN as u64)?;
     let prepared = quantizer.prepare(&x, &mut q, &mut s, longer, Options::default());
     expect("q too short", prepared, |e| matches!(e, Error::Shape(ShapeError::Len { operand: "q", .. })))?;
-    let mut short = s.index(1..);
-    let prepared = quantizer.prepare(&x, &mut q, &mut short, shape()?, Options::default());
+    // SAFETY: nothing is launched, here and below.
+    let prepared = unsafe { quantizer.prepare_slices(*x, *q, s.index(1..), shape()?, Options::default()) };
     expect("s too short", prepared, |e| matches!(e, Error::Shape(ShapeError::Len { operand: "s", .. })))
 }
 
 fn overlap() -> Outcome {
-    let Buffers { x, mut q, .. } = Buffers::new()?;
+    let Buffers { x, q, .. } = Buffers::new()?;
     // The last scales of x's own memory.
-    let mut inside = x.index(ROWS * HIDDEN - ROWS..);
-    let prepared = precise()?.prepare(&x, &mut q, &mut inside, shape()?, Options::default());
+    let inside = x.index(ROWS * HIDDEN - ROWS..);
+    // SAFETY: nothing is launched.
+    let prepared = unsafe { precise()?.prepare_slices(*x, *q, inside, shape()?, Options::default()) };
     expect("s inside x", prepared, |e| matches!(e, Error::Shape(ShapeError::Overlap { operand: "x", other: "s", .. })))
 }
 
@@ -104,17 +105,19 @@ fn misaligned() -> Outcome {
 }
 
 fn host_memory() -> Outcome {
-    let Buffers { x, mut q, mut s } = Buffers::new()?;
+    let Buffers { x, q, s } = Buffers::new()?;
     let quantizer = precise()?;
     let host = vec![0.0_f32; ROWS * HIDDEN];
     let address = host.as_ptr() as u64;
     // SAFETY: nothing reads through it: the runtime has to find out first.
     let as_device = unsafe { DeviceSlice::from_raw_parts(DevicePointer::<f32>::from_raw(address), ROWS * HIDDEN) };
-    let prepared = quantizer.prepare(&as_device, &mut q, &mut s, shape()?, Options::default());
+    // SAFETY: nothing is launched, here and below.
+    let prepared = unsafe { quantizer.prepare_slices(as_device, *q, *s, shape()?, Options::default()) };
     let expected = Error::NotDeviceMemory { operand: "x", address };
     expect("x on the host", prepared, |e| *e == expected)?;
-    let mut as_scales = as_device.index(..ROWS);
-    let prepared = quantizer.prepare(&x, &mut q, &mut as_scales, shape()?, Options::default());
+    let as_scales = as_device.index(..ROWS);
+    // SAFETY: as above.
+    let prepared = unsafe { quantizer.prepare_slices(*x, *q, as_scales, shape()?, Options::default()) };
     let expected = Error::NotDeviceMemory { operand: "s", address };
     expect("s on the host", prepared, |e| *e == expected)
 }
@@ -161,7 +164,7 @@ fn forced_plan() -> Outcome {
     let long = DeviceBuffer::<f32>::zeroed(256)?;
     let mut long_q = DeviceBuffer::<u8>::zeroed(256)?;
     let quantizer = precise()?.with_plan(Plan { entry, threads: 32 })?;
-    let mut one = s.index(..1);
+    let mut one = DeviceBuffer::<f32>::zeroed(1)?;
     let prepared = quantizer.prepare(&long, &mut long_q, &mut one, Shape::new(1, 256)?, Options::default());
     expect("a row too long", prepared, |e| matches!(e, Error::Plan(PlanError::RowTooLong { .. })))?;
     let prepared = quantizer.prepare(&x, &mut q, &mut s, shape()?, Options::default())?;

@@ -1,48 +1,60 @@
 //! The suite on a GPU, and what only a GPU can show.
 //!
 //! Without a driver or a device every test is reported as ignored, with the reason; with `PTQ_REQUIRE_GPU=1` it fails.
-//! `PTQ_TARGET` leaves the variations of one target; `PTQ_ARTIFACTS` is honoured as everywhere.
+//! `PTQ_TARGET` leaves the variations of one target; `PTQ_ARTIFACTS` is honoured as everywhere. `PTQ_REFERENCE` names the
+//! folder of the reference's cubins, by default `target/reference`. `PTQ_SHORT=1` runs the suite's short form alone.
 
 mod entries;
 mod errors;
+mod form;
+mod large;
 mod loading;
+mod reference;
+mod sglang;
 mod subject;
 mod suite;
 mod variation;
 
+use form::Form;
 use libtest_mimic::{Arguments, Completion, Failed, Trial};
 use per_token_quant_fp8::cust::context::{Context, CurrentContext};
 use per_token_quant_fp8::cust::device::Device;
 use per_token_quant_fp8::{DeviceInfo, Error, probe};
 use std::process::ExitCode;
-use std::sync::OnceLock;
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 /// What a test returns; every error fails it.
 type Outcome = Result<(), Box<dyn std::error::Error>>;
+
+/// Why a test cannot run even with a device, if so.
+type Skip = Result<Option<String>, Box<dyn std::error::Error>>;
 
 /// One test, run with the device's context current.
 struct Test {
     name: String,
     run: Box<dyn FnOnce() -> Outcome + Send>,
-    /// Why it cannot run even with a device.
-    skip: Option<&'static str>,
+    skip: Box<dyn FnOnce() -> Skip + Send>,
 }
 
 impl Test {
     fn new(name: impl Into<String>, run: impl FnOnce() -> Outcome + Send + 'static) -> Self {
-        Self { name: name.into(), run: Box::new(run), skip: None }
+        Self { name: name.into(), run: Box::new(run), skip: Box::new(|| Ok(None)) }
     }
 
     fn skip_if(self, skip: bool, reason: &'static str) -> Self {
-        Self { skip: skip.then_some(reason), ..self }
+        if skip { self.skip_when(|| Ok(Some(reason.to_owned()))) } else { self }
+    }
+
+    fn skip_when(self, skip: impl FnOnce() -> Skip + Send + 'static) -> Self {
+        Self { skip: Box::new(skip), ..self }
     }
 
     fn trial(self) -> Trial {
         Trial::ignorable_test(self.name, move || {
-            if let Some(reason) = self.skip {
+            enter()?;
+            if let Some(reason) = (self.skip)()? {
                 return Ok(Completion::ignored_with(reason));
             }
-            enter()?;
             (self.run)()?;
             Ok(Completion::Completed)
         })
@@ -58,6 +70,13 @@ fn enter() -> Outcome {
     Ok(())
 }
 
+/// Taken by a test that needs gigabytes, so that one runs at a time.
+fn heavy() -> MutexGuard<'static, ()> {
+    static ALONE: Mutex<()> = Mutex::new(());
+    // One that failed leaves nothing behind.
+    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 /// The device that the tests run on.
 fn open() -> Result<DeviceInfo, Error> {
     let mut devices = probe()?.devices;
@@ -71,7 +90,7 @@ fn open() -> Result<DeviceInfo, Error> {
 
 fn main() -> ExitCode {
     let arguments = Arguments::from_args();
-    let required = std::env::var("PTQ_REQUIRE_GPU").is_ok_and(|v| v == "1");
+    let required = std::env::var("PTQ_REQUIRE_GPU").is_ok_and(|v| !["", "0"].contains(&v.as_str()));
     let trials = match open() {
         Ok(device) => {
             println!("device {device}");
@@ -108,9 +127,16 @@ fn absent(answer: impl Fn() -> Result<Completion, Failed> + Clone + Send + 'stat
 }
 
 fn tests(device: &DeviceInfo) -> Vec<Test> {
-    let variations = variation::all(device);
-    [suite::tests(&variations), entries::tests(&variations), errors::tests(), loading::tests(&variations)]
-        .into_iter()
-        .flatten()
+    let form = Form::of_environment();
+    let variations = variation::all(device, form);
+    let suite = suite::tests(&variations, form).into_iter().chain(entries::tests(&variations, form));
+    if form == Form::Short {
+        return suite.collect();
+    }
+    suite
+        .chain(reference::tests(device))
+        .chain(large::tests())
+        .chain(errors::tests())
+        .chain(loading::tests(&variations))
         .collect()
 }

@@ -1,8 +1,8 @@
 //! The GPU runtime as the suite's subject.
 
-use per_token_quant_fp8::cust::memory::{CopyDestination, DeviceBuffer};
+use per_token_quant_fp8::cust::memory::{CopyDestination, DeviceBuffer, DeviceSlice};
 use per_token_quant_fp8::cust::stream::{Stream, StreamFlags};
-use per_token_quant_fp8::{Bf16, F16, GpuElement, Quantizer, RawArgs};
+use per_token_quant_fp8::{Bf16, F16, GpuElement, Options, Quantizer, RawArgs, Shape};
 use ptq_suite::{Case, Implementation, Output, Tensor};
 use std::error::Error;
 use std::ops::Range;
@@ -31,42 +31,6 @@ impl Subject {
     pub fn map<E>(self, change: impl FnOnce(Quantizer) -> Result<Quantizer, E>) -> Result<Self, E> {
         Ok(Self { quantizer: change(self.quantizer)?, ..self })
     }
-
-    fn on_device<T: GpuElement>(
-        &self,
-        x: &[T],
-        range: Range<usize>,
-        case: &Case,
-        out: &mut Output,
-    ) -> Result<(), Box<dyn Error>> {
-        let quantizer = self.quantizer.clone().with_math(case.params.math)?.with_sm_count(case.params.sm_count);
-        let (shape, options) = (case.shape, case.params.options);
-        let all_x = DeviceBuffer::from_slice(x)?;
-        let all_q = DeviceBuffer::from_slice(out.q.whole())?;
-        let all_s = DeviceBuffer::from_slice(out.s.whole())?;
-        let x = all_x.index(range);
-        let mut q = all_q.index(out.q.range());
-        let mut s = all_s.index(out.s.range());
-        if self.raw {
-            let args = RawArgs {
-                element: T::ELEMENT,
-                x: x.as_device_ptr().as_raw(),
-                q: q.as_device_ptr().as_raw(),
-                s: s.as_device_ptr().as_raw(),
-                shape,
-                options,
-            };
-            // SAFETY: the addresses are those of slices of the shape's size, which live until the stream is done below,
-            // and nobody else has them.
-            unsafe { quantizer.quantize_raw(args, self.stream.as_inner()) }?;
-            self.stream.synchronize()?;
-        } else {
-            quantizer.prepare(&x, &mut q, &mut s, shape, options)?.run(&self.stream)?;
-        }
-        all_q.copy_to(out.q.whole_mut())?;
-        all_s.copy_to(out.s.whole_mut())?;
-        Ok(())
-    }
 }
 
 impl Implementation for Subject {
@@ -75,10 +39,84 @@ impl Implementation for Subject {
     }
 
     fn quantize(&self, case: &Case, out: &mut Output) -> Result<(), Box<dyn Error>> {
-        match &*case.x {
-            Tensor::F16(x) => self.on_device::<F16>(bytemuck::cast_slice(x.whole()), x.range(), case, out),
-            Tensor::Bf16(x) => self.on_device::<Bf16>(bytemuck::cast_slice(x.whole()), x.range(), case, out),
-            Tensor::F32(x) => self.on_device::<f32>(x.whole(), x.range(), case, out),
+        on_device(self, case, out)
+    }
+}
+
+impl OnDevice for Subject {
+    fn quantize<T: GpuElement>(&self, operands: &mut Operands<T>, case: &Case) -> Result<(), Box<dyn Error>> {
+        let quantizer = self.quantizer.clone().with_math(case.params.math)?.with_sm_count(case.params.sm_count);
+        let (shape, options) = (case.shape, case.params.options);
+        if self.raw {
+            // SAFETY: the operands are slices of the shape's size, which live until the stream is done below, and nobody
+            // else has them.
+            unsafe { quantizer.quantize_raw(operands.raw(shape, options), self.stream.as_inner()) }?;
+            self.stream.synchronize()?;
+        } else {
+            let Operands { x, q, s, kernel } = operands;
+            // SAFETY: the slices are of buffers that live until the stream is done below, and nobody else has them.
+            let mut prepared = unsafe { quantizer.prepare_slices(*x, *q, *s, shape, options) }?;
+            *kernel = prepared.plan().map(|choice| choice.plan.entry.name);
+            prepared.run(&self.stream)?;
+        }
+        Ok(())
+    }
+}
+
+/// Something that quantizes operands on the device.
+pub trait OnDevice {
+    /// Quantizes them as the case says, and waits until that is done.
+    fn quantize<T: GpuElement>(&self, operands: &mut Operands<T>, case: &Case) -> Result<(), Box<dyn Error>>;
+}
+
+/// The operands of one call, on the device.
+pub struct Operands<T: GpuElement> {
+    pub x: DeviceSlice<T>,
+    pub q: DeviceSlice<u8>,
+    pub s: DeviceSlice<f32>,
+    /// Name of the kernel that was chosen, for failures.
+    pub kernel: Option<&'static str>,
+}
+
+impl<T: GpuElement> Operands<T> {
+    /// The same by addresses.
+    pub fn raw(&self, shape: Shape, options: Options) -> RawArgs {
+        RawArgs {
+            element: T::ELEMENT,
+            x: self.x.as_device_ptr().as_raw(),
+            q: self.q.as_device_ptr().as_raw(),
+            s: self.s.as_device_ptr().as_raw(),
+            shape,
+            options,
         }
     }
+}
+
+/// Copies the buffers of a case to the device, guards included, and the outputs back.
+pub fn on_device(subject: &impl OnDevice, case: &Case, out: &mut Output) -> Result<(), Box<dyn Error>> {
+    match &*case.x {
+        Tensor::F16(x) => of::<F16>(subject, bytemuck::cast_slice(x.whole()), x.range(), case, out),
+        Tensor::Bf16(x) => of::<Bf16>(subject, bytemuck::cast_slice(x.whole()), x.range(), case, out),
+        Tensor::F32(x) => of::<f32>(subject, x.whole(), x.range(), case, out),
+    }
+}
+
+fn of<T: GpuElement>(
+    subject: &impl OnDevice,
+    x: &[T],
+    range: Range<usize>,
+    case: &Case,
+    out: &mut Output,
+) -> Result<(), Box<dyn Error>> {
+    let x = DeviceBuffer::from_slice(x)?;
+    let q = DeviceBuffer::from_slice(out.q.whole())?;
+    let s = DeviceBuffer::from_slice(out.s.whole())?;
+    let (q_range, s_range) = (out.q.range(), out.s.range());
+    let mut operands = Operands { x: x.index(range), q: q.index(q_range), s: s.index(s_range), kernel: None };
+    let quantized = subject.quantize(&mut operands, case);
+    out.kernel = operands.kernel;
+    quantized?;
+    q.copy_to(out.q.whole_mut())?;
+    s.copy_to(out.s.whole_mut())?;
+    Ok(())
 }

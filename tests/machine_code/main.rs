@@ -55,7 +55,7 @@ fn main() -> ExitCode {
             version::check(target, &toolchain.ptxas)
         }));
     }
-    for artifact in ARTIFACTS.0 {
+    for artifact in ARTIFACTS.as_slice() {
         let stem = artifact.stem();
         trials.push(Trial::test(format!("resources::{stem}"), move || {
             Ok(none(contract::resources(artifact, &used(artifact)?))?)

@@ -20,7 +20,7 @@ fn before((major, minor): (u32, u32)) -> (u32, u32) {
 /// Has ptxas refuse an artifact of `target` that claims the version before its own.
 pub fn check(target: &Target, ptxas: &Path) -> Result<(), Box<dyn Error>> {
     let lower = before(target.ptx_version);
-    for artifact in ARTIFACTS.0.iter().filter(|artifact| artifact.target == target) {
+    for artifact in ARTIFACTS.as_slice().iter().filter(|artifact| artifact.target == target) {
         if refuses(ptxas, artifact, lower)? {
             return Ok(());
         }

@@ -28,8 +28,9 @@ pub fn grid_dim_x() -> u32 {
 
 /// Barrier of the CTA: memory written before it by any thread of the CTA is visible after it to all of them.
 ///
-/// A thread that has returned no longer counts. Threads of one CTA that wait at different calls are undefined behaviour on
-/// the hardware, which is why callers keep barriers out of divergent branches.
+/// Every thread of the CTA reaches the same call. On the hardware a barrier that some of them leave out, by returning or by
+/// waiting elsewhere, is undefined behaviour, which is why callers keep barriers out of divergent branches; the emulator
+/// reports it.
 #[inline(always)]
 #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
 pub fn sync_threads() {
