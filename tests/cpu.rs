@@ -1,50 +1,24 @@
-//! The fast CPU path against the scalar one, on every kind of generated case.
+//! The fast CPU path against the scalar one, on every family of cases; both against the recorded bytes in `golden.rs`.
 
-use ptq_suite::{Case, Oracle, cases, cpu, run};
+use per_token_quant_fp8::MathMode;
+use ptq_suite::{Budget, Family, Oracle, check, cpu, property, run};
 
-/// Largest input in elements. A GPU runs the larger ones too; the CPU's rows are all alike to it.
-const MAX_ELEMENTS: usize = 1 << 22;
+/// A GPU runs the larger inputs too; the CPU's rows are all alike to it.
+const BUDGET: Budget = Budget { rows: usize::MAX, elements: 1 << 22 };
 
-fn passes(cases: impl Iterator<Item = Case>) {
-    run(&cpu::Rayon, Oracle::Scalar, cases).unwrap();
+macro_rules! tests {
+    ($($family:ident,)*) => {$(
+        #[test]
+        fn $family() {
+            let family = Family::named(stringify!($family)).expect("the list has it");
+            run(&cpu::Rayon, Oracle::Scalar, family.cases(BUDGET)).unwrap();
+        }
+    )*};
 }
+ptq_suite::for_each_family!(tests);
 
 #[test]
-fn random_bits() {
-    passes(cases::random(MAX_ELEMENTS));
-}
-
-#[test]
-fn boundaries() {
-    passes(cases::boundaries());
-}
-
-#[test]
-fn largest_at_each_column() {
-    passes(cases::largest_at_each_column(MAX_ELEMENTS));
-}
-
-#[test]
-fn each_exponent() {
-    passes(cases::each_exponent());
-}
-
-#[test]
-fn special_values() {
-    passes(cases::specials());
-}
-
-#[test]
-fn zero_scales() {
-    passes(cases::zero_scales());
-}
-
-#[test]
-fn padded() {
-    passes(cases::padded());
-}
-
-#[test]
-fn unaligned() {
-    passes(cases::unaligned());
+fn any_call() {
+    let budget = Budget { rows: 300, elements: 1 << 17 };
+    property(budget, &MathMode::ALL, 2000, |case| check(&cpu::Rayon, Oracle::Scalar, case)).unwrap();
 }

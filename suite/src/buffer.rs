@@ -28,6 +28,11 @@ impl<T: Copy> Buffer<T> {
         Self { whole, range }
     }
 
+    /// Elements by which the operand was moved.
+    pub(crate) fn offset(&self) -> usize {
+        self.range.start - GUARD
+    }
+
     /// Guards and operand.
     pub fn whole(&self) -> &[T] {
         &self.whole

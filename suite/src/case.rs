@@ -32,6 +32,15 @@ impl Tensor {
         }
     }
 
+    /// Elements of all rows.
+    pub(crate) fn elements(&self) -> usize {
+        match self {
+            Self::F16(x) => x.range().len(),
+            Self::Bf16(x) => x.range().len(),
+            Self::F32(x) => x.range().len(),
+        }
+    }
+
     /// Bits of the element at `index`, rows after each other.
     pub(crate) fn bits(&self, index: usize) -> u32 {
         match self {
@@ -64,6 +73,8 @@ pub struct Case {
 /// The buffers that a call writes.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Output {
+    /// Name of the kernel that an implementation of several chose, for failures.
+    pub kernel: Option<&'static str>,
     /// Codes `q[rows_out, hidden]`.
     pub q: Buffer<u8>,
     /// Scales `s[rows_out]`.
@@ -76,9 +87,21 @@ impl Case {
         let rows_out = self.shape.rows_out() as usize;
         let codes = rows_out * self.shape.hidden() as usize;
         Output {
+            kernel: None,
             q: Buffer::new(std::iter::repeat_n(UNTOUCHED_CODE, codes), self.q_offset, UNTOUCHED_CODE),
-            s: Buffer::new(std::iter::repeat_n(UNTOUCHED_SCALE, rows_out), 0, UNTOUCHED_SCALE),
+            // Aligned to a scale and to nothing wider.
+            s: Buffer::new(std::iter::repeat_n(UNTOUCHED_SCALE, rows_out), 1, UNTOUCHED_SCALE),
         }
+    }
+
+    /// Bytes by which `x` and `q` lie off a vector's alignment, in buffers that are themselves aligned.
+    pub fn offsets(&self) -> (usize, usize) {
+        let elements = match &*self.x {
+            Tensor::F16(x) => x.offset(),
+            Tensor::Bf16(x) => x.offset(),
+            Tensor::F32(x) => x.offset(),
+        };
+        (elements * self.x.element().bytes(), self.q_offset)
     }
 
     /// Bytes that the call reads and writes at least.

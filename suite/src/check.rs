@@ -113,10 +113,12 @@ impl fmt::Display for Place {
 
 /// One case that failed.
 #[derive(Debug, thiserror::Error)]
-#[error("{case}: {reason}")]
+#[error("{case}{}: {reason}", kernel.map(|kernel| format!(", {kernel}")).unwrap_or_default())]
 pub struct Failure {
     /// Which.
     pub case: String,
+    /// The kernel that ran, where the implementation chose one.
+    pub kernel: Option<&'static str>,
     /// Why.
     #[source]
     pub reason: Reason,
@@ -166,8 +168,8 @@ pub fn run(
     let mut result = Failures { implementation: implementation.name(), cases: 0, failures: Vec::new() };
     for case in cases {
         result.cases += 1;
-        if let Err(reason) = check(implementation, oracle, &case) {
-            result.failures.push(Failure { case: case.name, reason });
+        if let Err(failure) = check(implementation, oracle, &case) {
+            result.failures.push(failure);
             if result.failures.len() == MAX_FAILURES {
                 break;
             }
@@ -180,13 +182,15 @@ pub fn run(
 ///
 /// # Errors
 /// The first way in which it failed.
-pub fn check(implementation: &dyn Implementation, oracle: Oracle, case: &Case) -> Result<(), Reason> {
-    let expected = expected(oracle, case).map_err(Reason::BrokenCase)?;
+pub fn check(implementation: &dyn Implementation, oracle: Oracle, case: &Case) -> Result<(), Failure> {
+    let failure = |kernel, reason| Failure { case: case.name.clone(), kernel, reason };
+    let expected = expected(oracle, case).map_err(|error| failure(None, Reason::BrokenCase(error)))?;
     let mut actual = expected.clone();
     actual.complement(case.shape);
-    implementation.quantize(case, &mut actual).map_err(Reason::Refused)?;
-    compare(case, "s", &expected.s, &actual.s, f32::to_bits)?;
-    compare(case, "q", &expected.q, &actual.q, u32::from)
+    let ran = implementation.quantize(case, &mut actual).map_err(Reason::Refused);
+    ran.and_then(|()| compare(case, "s", &expected.s, &actual.s, f32::to_bits))
+        .and_then(|()| compare(case, "q", &expected.q, &actual.q, u32::from))
+        .map_err(|reason| failure(actual.kernel, reason))
 }
 
 /// What the output buffers must hold in the end.

@@ -60,7 +60,7 @@ pub fn cases() -> impl Iterator<Item = Case> {
 }
 
 fn input<T: Sample>(view: &TensorView<'_>) -> Tensor {
-    T::tensor(Buffer::new(elements::<T>(view), 0, T::from_bits(T::INFINITY)))
+    T::tensor(Buffer::new(elements::<T>(view), 0, T::with_bits(T::INFINITY)))
 }
 
 /// The elements of a tensor, whatever its alignment.
@@ -68,7 +68,7 @@ fn elements<T: Sample>(view: &TensorView<'_>) -> impl ExactSizeIterator<Item = T
     view.data().chunks_exact(size_of::<T>()).map(|bytes| {
         let mut bits = [0; 4];
         bits[..bytes.len()].copy_from_slice(bytes);
-        T::from_bits(u32::from_le_bytes(bits))
+        T::with_bits(u32::from_le_bytes(bits))
     })
 }
 

@@ -10,7 +10,10 @@ pub(crate) trait Sample: Input {
     const MANTISSA_BITS: u32;
 
     /// The element of these bits, of which the lower ones count.
-    fn from_bits(bits: u32) -> Self;
+    fn with_bits(bits: u32) -> Self;
+
+    /// Bits of the element nearest to `v`, to a unit in the last place.
+    fn bits_near(v: f64) -> u32;
 
     /// The input that holds the buffer.
     fn tensor(x: Buffer<Self>) -> Tensor;
@@ -30,8 +33,12 @@ pub(crate) trait Sample: Input {
 impl Sample for f16 {
     const MANTISSA_BITS: u32 = f16::MANTISSA_DIGITS - 1;
 
-    fn from_bits(bits: u32) -> Self {
+    fn with_bits(bits: u32) -> Self {
         Self::from_bits(bits as u16)
+    }
+
+    fn bits_near(v: f64) -> u32 {
+        f16::from_f64(v).to_bits().into()
     }
 
     fn tensor(x: Buffer<Self>) -> Tensor {
@@ -42,8 +49,12 @@ impl Sample for f16 {
 impl Sample for bf16 {
     const MANTISSA_BITS: u32 = bf16::MANTISSA_DIGITS - 1;
 
-    fn from_bits(bits: u32) -> Self {
+    fn with_bits(bits: u32) -> Self {
         Self::from_bits(bits as u16)
+    }
+
+    fn bits_near(v: f64) -> u32 {
+        bf16::from_f64(v).to_bits().into()
     }
 
     fn tensor(x: Buffer<Self>) -> Tensor {
@@ -54,8 +65,12 @@ impl Sample for bf16 {
 impl Sample for f32 {
     const MANTISSA_BITS: u32 = f32::MANTISSA_DIGITS - 1;
 
-    fn from_bits(bits: u32) -> Self {
+    fn with_bits(bits: u32) -> Self {
         Self::from_bits(bits)
+    }
+
+    fn bits_near(v: f64) -> u32 {
+        (v as f32).to_bits()
     }
 
     fn tensor(x: Buffer<Self>) -> Tensor {
@@ -69,7 +84,7 @@ pub(crate) struct Random(pub u64);
 
 impl Random {
     /// 32 random bits.
-    fn bits(&mut self) -> u32 {
+    pub(crate) fn bits(&mut self) -> u32 {
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
         let z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
@@ -78,7 +93,7 @@ impl Random {
 
     /// Any bits: NaN, infinities and subnormals among them.
     pub(crate) fn any<T: Sample>(&mut self) -> T {
-        T::from_bits(self.bits())
+        T::with_bits(self.bits())
     }
 
     /// A value between 2^-12 and 2^4 of either sign, every exponent as likely: spreads over all codes.
@@ -88,14 +103,14 @@ impl Random {
         let mantissa = bits & (T::MIN_NORMAL - 1);
         let sign = if bits & 1 << 26 == 0 { 0 } else { T::SIGN };
         let smallest = T::ONE - 12 * T::MIN_NORMAL;
-        T::from_bits(sign | (smallest + exponent * T::MIN_NORMAL + mantissa))
+        T::with_bits(sign | (smallest + exponent * T::MIN_NORMAL + mantissa))
     }
 
     /// A finite value of either sign with an exponent field up to `exponent`, each as likely.
     pub(crate) fn up_to<T: Sample>(&mut self, exponent: u32) -> T {
         let field = (self.bits() >> 16) % (exponent + 1);
         let bits = self.bits();
-        T::from_bits((bits & (T::SIGN | (T::MIN_NORMAL - 1))) | (field * T::MIN_NORMAL))
+        T::with_bits((bits & (T::SIGN | (T::MIN_NORMAL - 1))) | (field * T::MIN_NORMAL))
     }
 
     /// An exponent field of a finite f32, each as likely.
@@ -108,6 +123,27 @@ impl Random {
         let bits = self.bits();
         let distance = (bits & <f32 as Sample>::INFINITY) / <f32 as Sample>::MIN_NORMAL % 24;
         let field = largest.saturating_sub(distance);
-        f32::from_bits(bits & !<f32 as Sample>::INFINITY | field * <f32 as Sample>::MIN_NORMAL)
+        f32::from_bits((bits & !<f32 as Sample>::INFINITY) | (field * <f32 as Sample>::MIN_NORMAL))
     }
 }
+
+/// `$body` with the alias `$t` for the element type.
+macro_rules! with_element {
+    ($element:expr, $t:ident => $body:expr) => {
+        match $element {
+            ptq_spec::Element::F16 => {
+                type $t = half::f16;
+                $body
+            }
+            ptq_spec::Element::Bf16 => {
+                type $t = half::bf16;
+                $body
+            }
+            ptq_spec::Element::F32 => {
+                type $t = f32;
+                $body
+            }
+        }
+    };
+}
+pub(crate) use with_element;

@@ -1,7 +1,10 @@
 //! The suite itself: what it must catch, it catches, and says where.
 
 use ptq_spec::MathMode;
-use ptq_suite::{Case, Implementation, Mismatch, Oracle, Output, Place, Reason, cases, check, cpu, golden, run};
+use ptq_suite::{
+    Budget, Case, FAMILIES, Failure, Implementation, Mismatch, Oracle, Output, Place, Reason, Tensor, cases, check,
+    cpu, golden, run,
+};
 use std::error::Error;
 
 /// The scalar implementation, then `spoil`.
@@ -20,7 +23,7 @@ impl<F: Fn(&Case, &mut Output) -> Result<(), Box<dyn Error>>> Implementation for
 
 /// 1 row of 1076 into 17 rows.
 fn case() -> Case {
-    cases::padded().find(|case| case.shape.rows() == 1).expect("there is such a case")
+    cases::padded(Budget::UNBOUNDED).find(|case| case.shape.rows() == 1).expect("there is such a case")
 }
 
 fn mismatch(spoil: impl Fn(&Case, &mut Output)) -> Mismatch {
@@ -29,7 +32,7 @@ fn mismatch(spoil: impl Fn(&Case, &mut Output)) -> Mismatch {
         Ok(())
     });
     match check(&spoiled, Oracle::Scalar, &case()) {
-        Err(Reason::Bits(mismatch)) => *mismatch,
+        Err(Failure { reason: Reason::Bits(mismatch), .. }) => *mismatch,
         other => panic!("expected a mismatch, got {other:?}"),
     }
 }
@@ -51,9 +54,9 @@ fn nothing_written() {
             Ok(())
         }
     }
-    for case in cases::padded().chain(golden::cases()) {
+    for case in cases::padded(Budget::UNBOUNDED).chain(golden::cases()) {
         match check(&Nothing, Oracle::Scalar, &case) {
-            Err(Reason::Bits(mismatch)) => {
+            Err(Failure { reason: Reason::Bits(mismatch), .. }) => {
                 assert_eq!((mismatch.operand, mismatch.differing as u64), ("s", case.shape.rows()), "{}", case.name);
             }
             other => assert!(other.is_ok() && case.shape.rows() == 0, "{}: {other:?}", case.name),
@@ -88,14 +91,14 @@ fn one_bit_of_a_scale() {
 
 #[test]
 fn the_sign_of_zero() {
-    let zeros = cases::specials().next().expect("there are special values");
+    let zeros = cases::specials(Budget::UNBOUNDED).next().expect("there are special values");
     let negate_first_zero = Spoiled(|_: &Case, out: &mut Output| {
         let zero = out.q.operand_mut().iter_mut().find(|code| **code == 0).expect("a special row holds zeros");
         *zero = 0x80;
         Ok(())
     });
     match check(&negate_first_zero, Oracle::Scalar, &zeros) {
-        Err(Reason::Bits(found)) => {
+        Err(Failure { reason: Reason::Bits(found), .. }) => {
             assert_eq!((found.operand, found.differing, found.expected, found.actual), ("q", 1, 0, 0x80));
             let Place::Row { kind, .. } = found.place else { panic!("{}", found.place) };
             assert!(!kind.is_empty());
@@ -151,6 +154,54 @@ fn an_error_and_no_case_at_all() {
 
     let failures = run(&cpu::Scalar, Oracle::Scalar, []).unwrap_err();
     assert_eq!((failures.cases, failures.failures.len()), (0, 0));
+}
+
+#[test]
+fn a_failure_names_the_kernel() {
+    let spoiled = Spoiled(|_: &Case, out: &mut Output| {
+        out.kernel = Some("per_token_warp_e4x1");
+        out.q.operand_mut()[1] ^= 1;
+        Ok(())
+    });
+    let message = check(&spoiled, Oracle::Scalar, &case()).unwrap_err().to_string();
+    for part in ["per_token_warp_e4x1", "in row 0", "column 1,", "expected 0x", "actual 0x"] {
+        assert!(message.contains(part), "{part:?} is not in {message}");
+    }
+}
+
+#[test]
+fn every_family_has_cases_within_its_budget() {
+    let budget = Budget { rows: 2048, elements: 1 << 20 };
+    for family in FAMILIES {
+        let mut cases = 0;
+        for case in family.cases(budget) {
+            let (rows, elements) = (case.shape.rows() as usize, (case.shape.rows() * case.shape.hidden()) as usize);
+            assert!(rows <= budget.rows && elements <= budget.elements, "{}: {}", family.name, case.name);
+            cases += 1;
+        }
+        assert!(cases > 0, "{}", family.name);
+    }
+}
+
+/// Without a budget every pattern is alone in a row, and under every larger value, in rows of every length.
+#[test]
+fn patterns_are_all_there() {
+    let mut seen = std::collections::BTreeMap::<String, Vec<bool>>::new();
+    for case in cases::patterns(Budget::UNBOUNDED).filter(|case| case.params.math == MathMode::Precise) {
+        let what = case.name.split(':').next().expect("a name has a part before its shape");
+        let seen =
+            seen.entry(format!("{what} {} {}", case.x.element(), case.shape.hidden())).or_insert(vec![false; 1 << 16]);
+        match &*case.x {
+            Tensor::F16(x) => x.operand().iter().for_each(|x| seen[usize::from(x.to_bits())] = true),
+            Tensor::Bf16(x) => x.operand().iter().for_each(|x| seen[usize::from(x.to_bits())] = true),
+            Tensor::F32(_) => panic!("f32 has more patterns"),
+        }
+    }
+    // Alone in rows of 2 lengths, under 5 larger values in rows of 4 lengths.
+    assert_eq!(seen.len(), 2 * (2 + 5 * 4));
+    for (what, seen) in seen {
+        assert!(seen.iter().all(|&seen| seen), "{what}");
+    }
 }
 
 #[test]

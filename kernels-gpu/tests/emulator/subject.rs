@@ -30,15 +30,24 @@ impl Emulator {
     }
 }
 
-/// The narrowest-fitting entry for a call with operands at those addresses.
-fn choose(element: Element, hidden: u64, x: usize, q: usize) -> &'static Entry {
-    let fits = |entry: &&Entry| {
-        let elements = entry.elements_per_vector as usize;
-        hidden.is_multiple_of(elements as u64)
-            && x.is_multiple_of((elements * element.bytes()).min(VECTOR_BYTES))
-            && q.is_multiple_of(elements)
-            && entry.max_hidden(THREADS).is_none_or(|longest| hidden <= longest)
-    };
+/// Whether the entry, with that many threads per CTA, takes rows of that length at addresses of those remainders.
+fn fits(entry: &Entry, threads: u32, element: Element, hidden: u64, (x, q): (usize, usize)) -> bool {
+    let elements = entry.elements_per_vector as usize;
+    threads <= entry.strategy.max_threads()
+        && hidden.is_multiple_of(elements as u64)
+        && x.is_multiple_of((elements * element.bytes()).min(VECTOR_BYTES))
+        && q.is_multiple_of(elements)
+        && entry.max_hidden(threads).is_none_or(|longest| hidden <= longest)
+}
+
+/// Whether the entry takes the case with that many threads per CTA.
+pub fn takes(entry: &Entry, threads: u32, case: &Case) -> bool {
+    fits(entry, threads, case.x.element(), case.shape.hidden(), case.offsets())
+}
+
+/// The entry with the widest vectors, and the fewest of them, for a call with operands at those addresses.
+fn choose(element: Element, hidden: u64, addresses: (usize, usize)) -> &'static Entry {
+    let fits = |entry: &&Entry| fits(entry, THREADS, element, hidden, addresses);
     let held = ENTRIES.iter().filter(|entry| entry.strategy != Strategy::CtaTwoPass).filter(fits);
     let widest = |entry: &&Entry| (entry.elements_per_vector, std::cmp::Reverse(entry.vectors_per_thread));
     held.max_by_key(widest)
@@ -73,8 +82,9 @@ impl Implementation for Emulator {
         let q = memory.writable("q", &mut out.q.operand_mut()[..(rows * hidden) as usize]);
         let s = memory.writable("s", &mut out.s.operand_mut()[..rows as usize]);
 
-        let (x_address, q_address) = (x.as_ptr::<u8>().addr(), q.as_ptr::<u8>().addr());
-        let (entry, threads) = self.forced.unwrap_or_else(|| (choose(element, hidden, x_address, q_address), THREADS));
+        let addresses = (x.as_ptr::<u8>().addr(), q.as_ptr::<u8>().addr());
+        let (entry, threads) = self.forced.unwrap_or_else(|| (choose(element, hidden, addresses), THREADS));
+        out.kernel = Some(entry.name);
         let rows_per_cta = if entry.strategy == Strategy::Warp { threads / LANES_PER_WARP } else { 1 };
         let ctas = u32::try_from(rows.div_ceil(rows_per_cta.into()))?;
         let run = kernel(element, entry.name);
