@@ -30,8 +30,11 @@ fn every_target_math_and_element_is_there_once() {
     for target in TARGETS {
         for &math in target.math {
             for element in Element::ALL {
-                let found =
-                    ARTIFACTS.as_slice().iter().filter(|a| (a.target, a.math, a.element) == (target, math, element)).count();
+                let found = ARTIFACTS
+                    .as_slice()
+                    .iter()
+                    .filter(|a| (a.target, a.math, a.element) == (target, math, element))
+                    .count();
                 assert_eq!(found, 1, "{target} {math} {element}");
             }
         }

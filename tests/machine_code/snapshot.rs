@@ -38,7 +38,8 @@ pub fn check(folder: &Path, artifact: &Artifact, kind: &str, table: &str) -> Res
 
 /// Snapshots that are of no artifact.
 pub fn left_over(folder: &Path) -> Result<Vec<String>, Box<dyn Error>> {
-    let known: Vec<_> = ARTIFACTS.as_slice().iter().flat_map(|artifact| [PTX, SASS].map(|kind| name(artifact, kind))).collect();
+    let known: Vec<_> =
+        ARTIFACTS.as_slice().iter().flat_map(|artifact| [PTX, SASS].map(|kind| name(artifact, kind))).collect();
     let mut found = Vec::new();
     for entry in folder.read_dir()? {
         let path = entry?.path();
