@@ -1,36 +1,19 @@
-//! Every kind of case of the suite, through every variation.
+//! Every family of cases of the suite, and generated calls, through every variation.
 
 use crate::Test;
+use crate::form::Form;
 use crate::variation::Variation;
 use per_token_quant_fp8::Quantizer;
-use ptq_suite::{Case, Oracle, cases, golden, run};
+use ptq_suite::{Budget, Case, FAMILIES, Oracle, cases, check, property, run};
 use std::num::NonZeroU32;
 
-/// Inputs of any size: the largest has 7807 x 20000 elements.
-const ALL: usize = usize::MAX;
-/// Largest input, in elements, of what is repeated with other ways to launch.
-const SMALL: usize = 1 << 18;
-
-type Cases = Box<dyn Iterator<Item = Case>>;
-
-/// Name and cases of one kind.
-type Kind = (&'static str, fn() -> Cases);
-
-/// The kinds of cases, by name.
-const KINDS: &[Kind] = &[
-    ("golden", || Box::new(golden::cases())),
-    ("random", || Box::new(cases::random(ALL))),
-    ("boundaries", || Box::new(cases::boundaries())),
-    ("largest_at_each_column", || Box::new(cases::largest_at_each_column(1 << 24))),
-    ("each_exponent", || Box::new(cases::each_exponent())),
-    ("specials", || Box::new(cases::specials())),
-    ("zero_scales", || Box::new(cases::zero_scales())),
-    ("padded", || Box::new(cases::padded())),
-    ("unaligned", || Box::new(cases::unaligned())),
-];
+/// Of what is repeated with other ways to launch.
+const SMALL: Budget = Budget { rows: usize::MAX, elements: 1 << 18 };
+/// Of generated calls.
+const CALLS: Budget = Budget { rows: 3000, elements: 1 << 18 };
 
 fn small() -> impl Iterator<Item = Case> {
-    cases::random(SMALL).chain(cases::zero_scales()).chain(cases::padded()).chain(cases::unaligned())
+    cases::random(SMALL).chain(cases::zero_scales(SMALL)).chain(cases::padded(SMALL)).chain(cases::unaligned(SMALL))
 }
 
 /// The cases of the variation's math modes.
@@ -38,19 +21,25 @@ fn of(variation: &Variation, cases: impl Iterator<Item = Case>) -> impl Iterator
     cases.filter(|case| variation.math.contains(&case.params.math))
 }
 
-pub fn tests(variations: &[Variation]) -> Vec<Test> {
+pub fn tests(variations: &[Variation], form: Form) -> Vec<Test> {
     let mut tests = Vec::new();
     for variation in variations {
-        for &(kind, cases) in KINDS {
+        for family in FAMILIES {
             let v = variation.clone();
-            tests.push(Test::new(format!("{}::{kind}", v.name()), move || {
-                run(&v.subject()?, Oracle::Rayon, of(&v, cases()))?;
+            tests.push(Test::new(format!("{}::{}", v.name(), family.name), move || {
+                run(&v.subject()?, Oracle::Rayon, form.some(of(&v, family.cases(form.budget()))))?;
                 Ok(())
             }));
         }
         let v = variation.clone();
+        tests.push(Test::new(format!("{}::any_call", v.name()), move || {
+            let subject = v.subject()?;
+            property(CALLS, &v.math, form.generated_calls(), |case| check(&subject, Oracle::Rayon, case))?;
+            Ok(())
+        }));
+        let v = variation.clone();
         tests.push(Test::new(format!("{}::raw_entry", v.name()), move || {
-            run(&v.subject()?.raw(), Oracle::Rayon, of(&v, small()))?;
+            run(&v.subject()?.raw(), Oracle::Rayon, form.some(of(&v, small())))?;
             Ok(())
         }));
         let v = variation.clone();
@@ -58,7 +47,8 @@ pub fn tests(variations: &[Variation]) -> Vec<Test> {
             // Three CTAs to a grid: hundreds of grids for a call.
             let limit = NonZeroU32::new(3).ok_or("three is not zero")?;
             let limited = |quantizer: Quantizer| Ok::<_, std::convert::Infallible>(quantizer.with_grid_limit(limit));
-            run(&v.subject()?.map(limited)?, Oracle::Rayon, of(&v, small()))?;
+            let cases = of(&v, small()).filter(|case| case.shape.rows() <= form.rows_in_many_grids());
+            run(&v.subject()?.map(limited)?, Oracle::Rayon, form.some(cases))?;
             Ok(())
         }));
     }

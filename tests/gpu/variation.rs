@@ -1,7 +1,9 @@
 //! Backend and target: everything that the device can run.
 
+use crate::form::Form;
 use crate::subject::Subject;
 use per_token_quant_fp8::{Backend, DeviceInfo, MathMode, TARGETS, Target, quantizer};
+use std::collections::BTreeSet;
 
 /// One backend with one target, and the math modes in which both exist.
 #[derive(Debug, Clone)]
@@ -11,8 +13,8 @@ pub struct Variation {
     pub math: Vec<MathMode>,
 }
 
-/// Every variation that the device runs; those of `PTQ_TARGET` alone where it is set.
-pub fn all(device: &DeviceInfo) -> Vec<Variation> {
+/// Every variation that the device runs; those of `PTQ_TARGET` alone where it is set. In the short form one of each target.
+pub fn all(device: &DeviceInfo, form: Form) -> Vec<Variation> {
     let forced = std::env::var("PTQ_TARGET").ok().filter(|name| !name.is_empty());
     let targets = || TARGETS.iter().filter(|t| forced.as_ref().is_none_or(|name| t.name == name));
     let proved = |math: &MathMode| *math == MathMode::Precise || device.math() == MathMode::Fast;
@@ -22,7 +24,12 @@ pub fn all(device: &DeviceInfo) -> Vec<Variation> {
     };
     let aot = targets().filter(|t| t.runs_cubin(device.capability)).map(|t| variation(Backend::Aot, t));
     let jit = targets().filter(|t| t.runs_ptx(device.capability)).map(|t| variation(Backend::Jit, t));
-    aot.chain(jit).collect()
+    let mut variations: Vec<Variation> = aot.chain(jit).collect();
+    if form == Form::Short {
+        let mut seen = BTreeSet::new();
+        variations.retain(|variation| seen.insert(variation.target.name));
+    }
+    variations
 }
 
 impl Variation {
