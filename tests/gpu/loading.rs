@@ -147,7 +147,11 @@ fn auto_falls_back_to_ptx() -> Outcome {
     let alien = |target: &str| {
         // The device runs at most one of these two.
         let other = if target == "sm_120" { "sm_100f" } else { "sm_120" };
-        ARTIFACTS.as_slice().iter().find(|a| a.target.name == other && a.element == Element::F32).map_or(&[][..], |a| a.cubin)
+        ARTIFACTS
+            .as_slice()
+            .iter()
+            .find(|a| a.target.name == other && a.element == Element::F32)
+            .map_or(&[][..], |a| a.cubin)
     };
     let artifacts = changed(|a| Artifact { cubin: alien(a.target.name), ..*a });
     let quantizer = precise(artifacts)?;
