@@ -92,7 +92,10 @@ fn run_sh_passes_arguments_on() {
 fn run_sh_explains_itself() {
     let (code, out, _) = run(bundle(&[]).path(), &["--help"]);
     assert_eq!(code, 0);
-    assert!(out.starts_with("run.sh [--bench | --sanitize]") && out.contains("PTQ_REQUIRE_GPU") && !out.contains('#'), "{out}");
+    assert!(
+        out.starts_with("run.sh [--bench | --sanitize]") && out.contains("PTQ_REQUIRE_GPU") && !out.contains('#'),
+        "{out}"
+    );
 }
 
 #[test]
