@@ -41,7 +41,7 @@ pub const MUTANTS: &[Mutant] = &[
         file: "cta.rs",
         original: "    thread::sync_threads();\n",
         replacement: "    if lane < warps {\n        thread::sync_threads();\n    }\n",
-        test: "every_entry::full_ctas",
+        test: "golden",
         says: "do not come",
     },
     Mutant {
@@ -249,7 +249,7 @@ pub const MUTANTS: &[Mutant] = &[
         file: "row.rs",
         original: "while index < row.vectors {\n        // SAFETY: index < vectors.\n        absmax",
         replacement: "while index <= row.vectors {\n        // SAFETY: index < vectors.\n        absmax",
-        test: "every_entry::per_token_two_pass_e4",
+        test: "random",
         says: "outside global memory",
     },
     Mutant {
@@ -257,7 +257,7 @@ pub const MUTANTS: &[Mutant] = &[
         file: "row.rs",
         original: "while index < row.vectors {\n        // SAFETY: index < vectors.\n        let vector",
         replacement: "while index <= row.vectors {\n        // SAFETY: index < vectors.\n        let vector",
-        test: "every_entry::per_token_two_pass_e4",
+        test: "random",
         says: "outside global memory",
     },
     Mutant {
