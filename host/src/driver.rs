@@ -190,8 +190,25 @@ pub(crate) fn context_device() -> Result<CUdevice, Error> {
     Ok(device)
 }
 
-/// Ordinal of the device whose memory `address` lies in; `None`: not device memory.
-pub(crate) fn memory_device(address: u64) -> Result<Option<i32>, Error> {
+/// Where device memory lies.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Place {
+    /// Ordinal of the device.
+    pub ordinal: i32,
+    /// The one context that it was allocated in; `None`: it is not bound to one, as memory of pools and managed memory.
+    context: Option<usize>,
+}
+
+impl Place {
+    /// Whether kernels of that context may access the memory, for all that the driver promises: in memory of another
+    /// context of the same device only after `cuCtxEnablePeerAccess`, which cannot be asked for.
+    pub fn is_accessible_in(self, context: Context) -> bool {
+        self.context.is_none_or(|handle| handle == context.handle)
+    }
+}
+
+/// Where `address` lies; `None`: not in device memory.
+pub(crate) fn memory_place(address: u64) -> Result<Option<Place>, Error> {
     let mut kind: c_uint = 0;
     let attribute = CUpointer_attribute::CU_POINTER_ATTRIBUTE_MEMORY_TYPE as c_int;
     // SAFETY: this attribute is one unsigned int; any address may be asked about.
@@ -209,7 +226,24 @@ pub(crate) fn memory_device(address: u64) -> Result<Option<i32>, Error> {
     // SAFETY: this attribute is one int.
     let code = unsafe { cuPointerGetAttribute((&raw mut ordinal).cast(), attribute, address) };
     check("cuPointerGetAttribute", code)?;
-    Ok(Some(ordinal))
+    Ok(Some(Place { ordinal, context: memory_context(address) }))
+}
+
+/// The context that `address` was allocated in, if it is bound to one.
+fn memory_context(address: u64) -> Option<usize> {
+    let mut managed: c_uint = 0;
+    let attribute = CUpointer_attribute::CU_POINTER_ATTRIBUTE_IS_MANAGED as c_int;
+    // SAFETY: this attribute is a boolean, of one byte or, in older drivers, one unsigned int.
+    let code = unsafe { cuPointerGetAttribute((&raw mut managed).cast(), attribute, address) };
+    if code == SUCCESS && managed != 0 {
+        return None;
+    }
+    let mut context: CUcontext = ptr::null_mut();
+    let attribute = CUpointer_attribute::CU_POINTER_ATTRIBUTE_CONTEXT as c_int;
+    // SAFETY: this attribute is one pointer.
+    let code = unsafe { cuPointerGetAttribute((&raw mut context).cast(), attribute, address) };
+    // For memory that belongs to no context the driver has an error or null, by its version.
+    (code == SUCCESS && !context.is_null()).then_some(context as usize)
 }
 
 /// Loads a module into the current context; on failure gives the compiler's words too, which may be none.

@@ -66,6 +66,27 @@ pub enum Error {
         /// Ordinal of the operand's device.
         actual: i32,
     },
+    /// An operand was allocated in another context than the quantizer's, of the same device.
+    #[error(
+        "{KERNEL}: `{operand}` was allocated in another CUDA context than the quantizer's, expected the context that was \
+         current at Quantizer::new; allocate it there, or create a quantizer in its context"
+    )]
+    WrongContext {
+        /// The operand.
+        operand: &'static str,
+    },
+    /// No backend of that name.
+    #[error("no backend is called `{name}`; there are {}; PTQ_BACKEND chooses one", backend_names())]
+    UnknownBackend {
+        /// The name as given.
+        name: String,
+    },
+    /// A quantizer of device buffers was told to take the CPU.
+    #[error(
+        "{KERNEL}: backend cpu works on host memory, this call is on the device; choose auto, aot or jit by PTQ_BACKEND or \
+         with_backend, or give the CPU implementation host buffers"
+    )]
+    CpuBackend,
     /// No target of that name.
     #[error("no target is called `{name}`; there are {}", target_names())]
     UnknownTarget {
@@ -249,6 +270,10 @@ pub enum PlanError {
     },
 }
 
+fn backend_names() -> String {
+    Backend::ALL.map(Backend::name).join(", ")
+}
+
 fn target_names() -> String {
     TARGETS.iter().map(|t| t.name).collect::<Vec<_>>().join(", ")
 }
@@ -260,7 +285,9 @@ fn names(modes: &[MathMode]) -> String {
 fn unsupported_advice(backend: Backend) -> &'static str {
     match backend {
         Backend::Aot => "Jit may still compile its PTX for the device",
-        Backend::Auto | Backend::Jit => "choose an older target or a newer device, or use the CPU implementation",
+        Backend::Auto | Backend::Jit | Backend::Cpu => {
+            "choose an older target or a newer device, or use the CPU implementation"
+        }
     }
 }
 

@@ -6,9 +6,40 @@
 //!
 //! The crate embeds no kernels: whoever links it hands over a table of [`Artifacts`].
 //!
-//! Environment, read by [`Quantizer::new`]:
+//! # Streams, capture and threads
+//!
+//! - [`Quantizer::quantize_raw`] and [`Prepared::launch`] enqueue kernels in the stream they are given and return: they
+//!   wait for nothing, allocate nothing and leave nothing in another stream. [`Prepared::run`] waits for the default
+//!   stream, then for its own. The stream may be the legacy default stream (null or `CU_STREAM_LEGACY`, 0x1), the calling
+//!   thread's (`CU_STREAM_PER_THREAD`, 0x2), or a blocking or non-blocking one of the quantizer's context.
+//! - A stream may be captured into a CUDA graph: a call becomes one kernel node for each grid, with the addresses and the
+//!   shape of that call. A replay reads what is at the addresses by then. Loading is not allowed during a capture, so call
+//!   [`Quantizer::load`] before, for each element type.
+//! - A [`Quantizer`] is shared by threads, by reference or as clones. The context has to be current on each of them.
+//! - Each context has quantizers of its own. Memory belongs to the context it was allocated in: [`Quantizer::prepare`]
+//!   refuses that of another device ([`Error::WrongDevice`]) and of another context of the same device
+//!   ([`Error::WrongContext`]), which the driver makes accessible only after `cuCtxEnablePeerAccess`; an engine that did
+//!   this calls [`Quantizer::quantize_raw`], which does not look. Memory that belongs to no context, managed or of a pool
+//!   (`cuMemAllocAsync`), is taken.
+//! - An error that another kernel left in the context, an illegal access above all, comes back from the next calls as
+//!   [`Error::Driver`] or [`Error::Load`] with the driver's code; nothing works in that context any more. Modules are
+//!   cached by the driver's id of a context: one that is created later, even at the same address, loads its own. Drivers
+//!   before CUDA 12.0 have no such ids.
+//!
+//! # What ran
+//!
+//! Each resolved call is one `tracing` event at debug level: artifact, backend, math mode, kernel, geometry and what the
+//! caller forced. A launch of a [`Prepared`] is none. Where nobody listens, an event costs a load and a branch.
+//!
+//! # Environment
+//!
+//! Read by [`Quantizer::new`]:
+//! - `PTQ_BACKEND=jit` chooses the [`Backend`]: `auto`, `aot` or `jit`; [`Quantizer::with_backend`] overrides it. With
+//!   `cpu`, calls on device buffers are [`Error::CpuBackend`];
 //! - `PTQ_TARGET=sm_89` forces a target, as [`Quantizer::with_target`] does;
 //! - `PTQ_ARTIFACTS=DIR` takes PTX and cubins from a folder instead of the table, as [`Artifacts::from_dir`] does.
+//!
+//! # Files
 //!
 //! | file | holds |
 //! |---|---|
@@ -18,6 +49,7 @@
 //! | `selection.rs` | which artifact through which backend |
 //! | `modules.rs` | loads a module once per context |
 //! | `launch.rs` | the only file that launches a kernel |
+//! | `environment.rs` | the environment variables |
 //! | `device.rs` | what is there: driver and devices |
 //! | `driver.rs` | the other calls to the driver |
 
@@ -26,6 +58,7 @@ mod cubin;
 mod device;
 mod driver;
 mod element;
+mod environment;
 mod error;
 mod launch;
 mod modules;

@@ -1,5 +1,6 @@
 //! Per-token quantization: `x[rows, hidden]` to E4M3 codes `q[rows_out, hidden]` and scales `s[rows_out]`.
 
+use crate::driver::Place;
 use crate::launch::Launch;
 use crate::policy::Call;
 use crate::quantizer::{Home, Quantizer};
@@ -8,7 +9,7 @@ use cust::memory::{DeviceBuffer, DeviceSlice};
 use cust::stream::Stream;
 use cust::sys::CUstream;
 use ptq_spec::shape::check_spans;
-use ptq_spec::{Element, MathMode, Options, Shape, Target};
+use ptq_spec::{Element, MathMode, Options, Shape, Target, artifact_stem};
 use std::marker::PhantomData;
 use std::ptr;
 
@@ -67,7 +68,8 @@ impl Quantizer {
     /// # Errors
     /// - [`Error::Shape`]: lengths, alignment, overlap.
     /// - [`Error::NoContext`], [`Error::ContextMismatch`].
-    /// - [`Error::NotDeviceMemory`], [`Error::WrongDevice`].
+    /// - [`Error::NotDeviceMemory`], [`Error::WrongDevice`], [`Error::WrongContext`].
+    /// - [`Error::CpuBackend`]: the backend is [`Backend::Cpu`].
     /// - [`Error::UnsupportedTarget`], [`Error::UnsupportedDevice`], [`Error::TargetMath`], [`Error::NoArtifact`]: there
     ///   is no artifact for what the quantizer was told.
     /// - [`Error::MalformedArtifact`], [`Error::Load`], [`Error::NoEntry`]: there is one and it does not load. The next
@@ -117,9 +119,8 @@ impl Quantizer {
             None
         } else {
             self.home().check()?;
-            let expected = self.device().ordinal;
             for span in args.spans() {
-                check_place(span.operand, span.address, expected)?;
+                self.check_place(span.operand, span.address)?;
             }
             Some(self.resolve(&args)?)
         };
@@ -127,7 +128,8 @@ impl Quantizer {
     }
 
     /// Enqueues one call by addresses. Shape, alignment and overlap are checked, the buffers' place and size are not. The
-    /// first call for an element type loads the module, which must not happen while `stream` is being captured.
+    /// first call for an element type loads the module, which must not happen while `stream` is being captured: ask
+    /// [`Quantizer::load`] before.
     ///
     /// # Safety
     /// - `x`, `q` and `s` are addresses of as many bytes as `shape` says in memory that the quantizer's device reads and
@@ -164,6 +166,19 @@ impl Quantizer {
         Ok(Some(choice))
     }
 
+    /// Checks that an operand is memory of the quantizer's device that its context may access.
+    fn check_place(&self, operand: &'static str, address: u64) -> Result<(), Error> {
+        let expected = self.device().ordinal;
+        match driver::memory_place(address)? {
+            None => Err(Error::NotDeviceMemory { operand, address }),
+            Some(Place { ordinal: actual, .. }) if actual != expected => {
+                Err(Error::WrongDevice { operand, expected, actual })
+            }
+            Some(place) if !place.is_accessible_in(self.home().context()) => Err(Error::WrongContext { operand }),
+            Some(_) => Ok(()),
+        }
+    }
+
     /// Finds kernel and plan for at least one row, in the quantizer's context, which is current.
     fn resolve(&self, args: &RawArgs) -> Result<(Launch, Choice), Error> {
         let RawArgs { element, x, q, s, shape, options } = *args;
@@ -193,8 +208,31 @@ impl Quantizer {
             math: artifact.math,
             backend: module.backend(),
         };
+        report(args, &choice, self);
         Ok((launch, choice))
     }
+}
+
+/// Says what a call came to, and what was asked for.
+fn report(args: &RawArgs, choice: &Choice, asked: &Quantizer) {
+    let forced = asked.forced();
+    tracing::debug!(
+        artifact = %artifact_stem(args.element, choice.target, choice.math),
+        backend = %choice.backend,
+        backend_asked = %asked.backend(),
+        target_forced = forced.target,
+        math = %choice.math,
+        math_of_device = %asked.device().math(),
+        entry = choice.plan.entry.name,
+        plan_forced = forced.plan,
+        threads = choice.plan.threads,
+        ctas = choice.ctas,
+        grids = choice.grids,
+        rows = args.shape.rows(),
+        hidden = args.shape.hidden(),
+        guard = args.options.guard(args.shape.rows(), asked.sm_count()),
+        "resolved a call"
+    );
 }
 
 impl RawArgs {
@@ -247,11 +285,113 @@ impl Prepared<'_> {
     }
 }
 
-/// Checks that an operand is memory of the device with that ordinal.
-fn check_place(operand: &'static str, address: u64, expected: i32) -> Result<(), Error> {
-    match driver::memory_device(address)? {
-        None => Err(Error::NotDeviceMemory { operand, address }),
-        Some(actual) if actual != expected => Err(Error::WrongDevice { operand, expected, actual }),
-        Some(_) => Ok(()),
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::quantizer::tests::h200;
+    use ptq_spec::per_token::{Entry, Strategy};
+    use std::collections::BTreeMap;
+    use std::fmt;
+    use std::sync::{Arc, Mutex};
+    use tracing::field::{Field, Visit};
+    use tracing::{Event, Level, Metadata, Subscriber, span};
+
+    /// The fields of one event.
+    type Fields = BTreeMap<&'static str, String>;
+
+    /// Keeps the fields of every event up to a level.
+    struct Recorder {
+        level: Level,
+        events: Arc<Mutex<Vec<Fields>>>,
+    }
+
+    impl Subscriber for Recorder {
+        fn enabled(&self, metadata: &Metadata<'_>) -> bool {
+            *metadata.level() <= self.level
+        }
+
+        fn new_span(&self, _: &span::Attributes<'_>) -> span::Id {
+            span::Id::from_u64(1)
+        }
+
+        fn record(&self, _: &span::Id, _: &span::Record<'_>) {}
+
+        fn record_follows_from(&self, _: &span::Id, _: &span::Id) {}
+
+        fn event(&self, event: &Event<'_>) {
+            struct Visitor(Fields);
+            impl Visit for Visitor {
+                fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
+                    self.0.insert(field.name(), format!("{value:?}"));
+                }
+            }
+            let mut visitor = Visitor(Fields::new());
+            event.record(&mut visitor);
+            self.events.lock().unwrap().push(visitor.0);
+        }
+
+        fn enter(&self, _: &span::Id) {}
+
+        fn exit(&self, _: &span::Id) {}
+    }
+
+    /// The events of one reported call.
+    fn reported(level: Level, asked: &Quantizer) -> Vec<Fields> {
+        let plan = Plan { entry: Entry::find(Strategy::CtaTwoPass, 8, 1).unwrap(), threads: 256 };
+        let choice = Choice {
+            plan,
+            grids: 1,
+            ctas: 7,
+            target: Target::by_name("sm_90").unwrap(),
+            math: MathMode::Fast,
+            backend: Backend::Aot,
+        };
+        let shape = Shape::new(7, 4096).unwrap();
+        let args = RawArgs { element: Element::Bf16, x: 0, q: 0, s: 0, shape, options: Options::default() };
+        let events = Arc::new(Mutex::new(Vec::new()));
+        let recorder = Recorder { level, events: events.clone() };
+        tracing::subscriber::with_default(recorder, || report(&args, &choice, asked));
+        Arc::into_inner(events).unwrap().into_inner().unwrap()
+    }
+
+    #[test]
+    fn event_says_what_runs_and_why() {
+        let [event] = &reported(Level::DEBUG, &h200())[..] else { panic!("one event") };
+        let field = |name| event.get(name).map(String::as_str);
+        for (name, value) in [
+            ("message", "resolved a call"),
+            ("artifact", "per_token.bf16.sm_90.fast"),
+            ("backend", "aot"),
+            ("backend_asked", "auto"),
+            ("target_forced", "false"),
+            ("math", "fast"),
+            ("math_of_device", "fast"),
+            ("plan_forced", "false"),
+            ("threads", "256"),
+            ("ctas", "7"),
+            ("grids", "1"),
+            ("rows", "7"),
+            ("hidden", "4096"),
+            ("guard", "false"),
+        ] {
+            assert_eq!(field(name), Some(value), "{name}");
+        }
+        assert!(field("entry").unwrap().contains("two_pass"), "{event:?}");
+    }
+
+    #[test]
+    fn event_says_what_was_forced() {
+        let plan = Plan { entry: Entry::find(Strategy::CtaTwoPass, 8, 1).unwrap(), threads: 256 };
+        let forced = h200().with_backend(Backend::Jit).with_target("sm_90").unwrap().with_plan(plan).unwrap();
+        let [event] = &reported(Level::DEBUG, &forced)[..] else { panic!("one event") };
+        assert_eq!(
+            (&*event["backend_asked"], &*event["target_forced"], &*event["plan_forced"]),
+            ("jit", "true", "true")
+        );
+    }
+
+    #[test]
+    fn event_is_at_debug_level() {
+        assert_eq!(reported(Level::INFO, &h200()), []);
     }
 }

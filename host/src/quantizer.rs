@@ -1,22 +1,17 @@
 //! The quantizer: what a caller may choose, and the context it is bound to.
 
 use crate::driver::{self, Context};
+use crate::environment::Environment;
 use crate::launch::MAX_GRID;
 use crate::modules::{self, Module};
 use crate::policy::{self, Call, Plan};
 use crate::selection::Request;
 use crate::{Artifacts, Backend, DeviceInfo, Error, device};
+use ptq_spec::per_token::ENTRIES;
 use ptq_spec::{Element, MathMode, Target};
-use std::env;
-use std::ffi::OsString;
 use std::num::NonZeroU32;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::{Arc, OnceLock};
-
-/// Forces a target.
-const TARGET_VARIABLE: &str = "PTQ_TARGET";
-/// Takes artifacts from a folder.
-const ARTIFACTS_VARIABLE: &str = "PTQ_ARTIFACTS";
 
 /// Quantizes buffers of one device.
 ///
@@ -42,6 +37,13 @@ pub struct Quantizer {
     modules: [OnceLock<&'static Module>; Element::ALL.len()],
 }
 
+/// What a caller took out of the policy's hands.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Forced {
+    pub plan: bool,
+    pub target: bool,
+}
+
 /// A context and its device.
 #[derive(Debug, Clone)]
 pub(crate) struct Home {
@@ -49,14 +51,12 @@ pub(crate) struct Home {
     device: Arc<DeviceInfo>,
 }
 
-/// What the environment says.
-#[derive(Debug, Default)]
-struct Environment {
-    target: Option<String>,
-    artifacts: Option<PathBuf>,
-}
-
 impl Home {
+    /// The context.
+    pub fn context(&self) -> Context {
+        self.context
+    }
+
     /// Checks that the context is current on this thread.
     pub fn check(&self) -> Result<(), Error> {
         if driver::current_context()? == self.context {
@@ -67,22 +67,12 @@ impl Home {
     }
 }
 
-impl Environment {
-    fn read() -> Self {
-        // Empty is unset.
-        let variable = |name| env::var_os(name).filter(|value: &OsString| !value.is_empty());
-        Self {
-            target: variable(TARGET_VARIABLE).map(|v| v.to_string_lossy().into_owned()),
-            artifacts: variable(ARTIFACTS_VARIABLE).map(PathBuf::from),
-        }
-    }
-}
-
 impl Quantizer {
     /// A quantizer on the current context's device, with the math mode and the SM count of that device.
     ///
     /// # Errors
     /// - [`Error::NoDriver`], [`Error::NoDevice`], [`Error::NoContext`], [`Error::Driver`].
+    /// - [`Error::UnknownBackend`] for `PTQ_BACKEND`.
     /// - [`Error::UnknownTarget`] or [`Error::UnsupportedTarget`] for `PTQ_TARGET`.
     /// - [`Error::NoArtifactFiles`] or [`Error::ReadArtifact`] for `PTQ_ARTIFACTS`.
     pub fn new(artifacts: Artifacts) -> Result<Self, Error> {
@@ -110,7 +100,7 @@ impl Quantizer {
         let quantizer = Self {
             artifacts,
             artifacts_dir,
-            backend: Backend::default(),
+            backend: environment.backend.map(|name| name.parse()).transpose()?.unwrap_or_default(),
             target: None,
             math: device.math(),
             sm_count: device.sm_count,
@@ -125,8 +115,8 @@ impl Quantizer {
         }
     }
 
-    /// With another backend than [`Backend::Auto`]. Whether it has an artifact for the device shows at
-    /// [`Quantizer::prepare`].
+    /// With another backend than `PTQ_BACKEND` says, or [`Backend::Auto`]. Whether it has an artifact for the device shows
+    /// at [`Quantizer::load`] and [`Quantizer::prepare`].
     #[must_use]
     pub fn with_backend(self, backend: Backend) -> Self {
         Self { backend, modules: Default::default(), ..self }
@@ -193,6 +183,19 @@ impl Quantizer {
         self.sm_count
     }
 
+    /// Loads the kernels for an element type, as the first call would: before a stream is captured, and to have the time
+    /// that it takes, of compiling PTX above all, when an engine starts. Afterwards neither this quantizer nor its clones
+    /// load anything for that element type, unless `with_backend`, `with_target` or `with_math` choose other kernels.
+    ///
+    /// # Errors
+    /// Those of [`Quantizer::prepare`] on contexts and artifacts. The next call tries again.
+    pub fn load(&self, element: Element) -> Result<(), Error> {
+        self.home.check()?;
+        let module = self.module(element)?;
+        // With lazy loading, which is the driver's default, a kernel is loaded when it is first asked for.
+        ENTRIES.iter().try_for_each(|entry| module.function(entry).map(|_| ()))
+    }
+
     /// The backend as chosen, which may be [`Backend::Auto`]; [`crate::Prepared::plan`] says what it came to.
     pub fn backend(&self) -> Backend {
         self.backend
@@ -230,6 +233,11 @@ impl Quantizer {
         Ok(known.get_or_init(|| module))
     }
 
+    /// Whether [`Quantizer::with_plan`] or [`Quantizer::with_target`] forced what they can.
+    pub(crate) fn forced(&self) -> Forced {
+        Forced { plan: self.plan.is_some(), target: self.target.is_some() }
+    }
+
     /// The plan for a call: the forced one if it fits, else the policy's.
     pub(crate) fn plan_for(&self, target: &Target, call: Call) -> Result<Plan, Error> {
         match self.plan {
@@ -243,10 +251,11 @@ impl Quantizer {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
     use ptq_spec::ComputeCapability;
     use ptq_spec::per_token::{Entry, Strategy};
+    use std::path::PathBuf;
 
     const EMPTY: Artifacts = Artifacts(&[]);
 
@@ -256,7 +265,8 @@ mod tests {
         Quantizer::assemble(EMPTY, device, Context::NONE, environment)
     }
 
-    fn h200() -> Quantizer {
+    /// Without artifacts, in no context.
+    pub(crate) fn h200() -> Quantizer {
         quantizer(9, 0, Environment::default()).unwrap()
     }
 
@@ -306,12 +316,26 @@ mod tests {
 
     #[test]
     fn environment_forces_target_and_artifacts() {
-        let with_target = |name: &str| Environment { target: Some(name.to_owned()), artifacts: None };
+        let with_target = |name: &str| Environment { target: Some(name.to_owned()), ..Environment::default() };
         assert_eq!(quantizer(9, 0, with_target("sm_89")).unwrap().target.unwrap().name, "sm_89");
         assert!(matches!(quantizer(9, 0, with_target("nope")).unwrap_err(), Error::UnknownTarget { .. }));
         let dir = PathBuf::from("/nowhere/at/all");
-        let environment = Environment { target: None, artifacts: Some(dir.clone()) };
+        let environment = Environment { artifacts: Some(dir.clone()), ..Environment::default() };
         assert_eq!(quantizer(9, 0, environment).unwrap_err(), Error::NoArtifactFiles { dir });
+    }
+
+    #[test]
+    fn environment_chooses_the_backend_and_with_backend_overrides_it() {
+        let with_backend = |name: &str| Environment { backend: Some(name.to_owned()), ..Environment::default() };
+        for backend in Backend::ALL {
+            let quantizer = quantizer(9, 0, with_backend(backend.name())).unwrap();
+            assert_eq!(quantizer.backend(), backend);
+            assert_eq!(quantizer.with_backend(Backend::Jit).backend(), Backend::Jit);
+        }
+        let error = quantizer(9, 0, with_backend("gpu")).unwrap_err();
+        assert_eq!(error, Error::UnknownBackend { name: "gpu".to_owned() });
+        let on_cpu = quantizer(9, 0, with_backend("cpu")).unwrap();
+        assert_eq!(on_cpu.module(Element::F32).unwrap_err(), Error::CpuBackend);
     }
 
     #[test]

@@ -1,20 +1,28 @@
 //! Which artifact runs, through which backend.
 
+use crate::environment::Environment;
 use crate::{Artifact, Artifacts, Error};
 use ptq_spec::{ComputeCapability, Element, MathMode, TARGETS, Target, artifact_stem};
 use std::fmt;
 use std::path::Path;
+use std::str::FromStr;
 
-/// How kernels get onto the device. The bits are the same.
+/// Where kernels come from. The bits are the same.
+///
+/// A [`crate::Quantizer`] takes all but [`Backend::Cpu`], which is there for whoever chooses between the two
+/// implementations by one value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Backend {
-    /// [`Backend::Aot`] where a cubin loads, else [`Backend::Jit`].
+    /// [`Backend::Aot`] where a cubin loads, else [`Backend::Jit`]; where the caller has a CPU implementation beside the
+    /// quantizer, that where there is no device.
     #[default]
     Auto,
     /// Machine code compiled ahead of time: a cubin of the newest target that the device runs.
     Aot,
     /// PTX that the driver compiles: of the newest target, not of one family only, that is not above the device.
     Jit,
+    /// The CPU implementation, on host memory.
+    Cpu,
 }
 
 /// What a choice depends on.
@@ -30,7 +38,7 @@ pub(crate) struct Request<'a> {
     pub element: Element,
 }
 
-/// An artifact and how it is loaded: never [`Backend::Auto`].
+/// An artifact and how it is loaded: [`Backend::Aot`] or [`Backend::Jit`].
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Candidate {
     pub backend: Backend,
@@ -39,7 +47,7 @@ pub(crate) struct Candidate {
 
 impl Backend {
     /// Every backend.
-    pub const ALL: [Self; 3] = [Self::Auto, Self::Aot, Self::Jit];
+    pub const ALL: [Self; 4] = [Self::Auto, Self::Aot, Self::Jit, Self::Cpu];
 
     /// Lower-case name, as command-line options spell it.
     pub const fn name(self) -> &'static str {
@@ -47,7 +55,16 @@ impl Backend {
             Self::Auto => "auto",
             Self::Aot => "aot",
             Self::Jit => "jit",
+            Self::Cpu => "cpu",
         }
+    }
+
+    /// What the environment variable `PTQ_BACKEND` says; `None`: it is unset or empty.
+    ///
+    /// # Errors
+    /// [`Error::UnknownBackend`].
+    pub fn of_environment() -> Result<Option<Self>, Error> {
+        Environment::read().backend.map(|name| name.parse()).transpose()
     }
 
     /// Whether artifacts of `target` run on `device` through this backend.
@@ -56,6 +73,7 @@ impl Backend {
             Self::Aot => target.runs_cubin(device),
             Self::Jit => target.runs_ptx(device),
             Self::Auto => target.runs_cubin(device) || target.runs_ptx(device),
+            Self::Cpu => false,
         }
     }
 }
@@ -63,6 +81,16 @@ impl Backend {
 impl fmt::Display for Backend {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
+    }
+}
+
+impl FromStr for Backend {
+    type Err = Error;
+
+    /// The backend of that [`Backend::name`].
+    fn from_str(name: &str) -> Result<Self, Error> {
+        let found = Self::ALL.into_iter().find(|backend| backend.name() == name);
+        found.ok_or_else(|| Error::UnknownBackend { name: name.to_owned() })
     }
 }
 
@@ -76,6 +104,7 @@ impl Request<'_> {
                 // Of two errors, Jit's tells more: it runs on more devices.
                 (Err(_), jit) => Ok((jit?, None)),
             },
+            Backend::Cpu => Err(Error::CpuBackend),
         }
     }
 
@@ -189,7 +218,7 @@ mod tests {
 
     #[test]
     fn device_below_every_target_is_an_error() {
-        for backend in Backend::ALL {
+        for backend in [Backend::Auto, Backend::Aot, Backend::Jit] {
             let error = request((7, 5)).candidates(backend).unwrap_err();
             assert!(
                 matches!(
@@ -199,6 +228,23 @@ mod tests {
                 "{error}"
             );
         }
+    }
+
+    #[test]
+    fn backends_have_names_of_their_own() {
+        for backend in Backend::ALL {
+            assert_eq!(backend.name().parse(), Ok(backend));
+        }
+        for name in ["", "AOT", "gpu", "jit "] {
+            let error = name.parse::<Backend>().unwrap_err();
+            assert_eq!(error, Error::UnknownBackend { name: name.to_owned() });
+            assert!(error.to_string().contains("auto, aot, jit, cpu"), "{error}");
+        }
+    }
+
+    #[test]
+    fn cpu_has_no_artifact() {
+        assert_eq!(request((9, 0)).candidates(Backend::Cpu).unwrap_err(), Error::CpuBackend);
     }
 
     #[test]
