@@ -12,7 +12,8 @@ mod gpu;
 mod sglang;
 mod sweep;
 
-use gpu::replay::{self, Replay};
+use gpu::graph;
+use gpu::replay::Replay;
 use gpu::slots::Slots;
 use gpu::{BoxError, open};
 use per_token_quant_fp8::cust::memory::DeviceBuffer;
@@ -169,7 +170,7 @@ fn copy(case: &Case, slots: &Slots, stream: &Stream) -> Result<f64, BoxError> {
     let replay = Replay::new(stream, slots.count, |slot| {
         let (to, from) = (to.as_device_ptr().as_raw() + (stride * slot) as u64, slots.args(slot).x);
         // SAFETY: half of a call's bytes are at most those of `x`, and `to` has room for as many per slot.
-        replay::check(unsafe { sys::cuMemcpyDtoDAsync_v2(to, from, bytes, stream.as_inner()) })
+        graph::check(unsafe { sys::cuMemcpyDtoDAsync_v2(to, from, bytes, stream.as_inner()) })
     })?;
     median_micros(&replay, REPETITIONS)
 }

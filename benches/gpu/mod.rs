@@ -1,5 +1,7 @@
 //! What the benchmarks on a GPU share.
 
+#[path = "../../tests/gpu/graph.rs"]
+pub mod graph;
 pub mod replay;
 pub mod slots;
 

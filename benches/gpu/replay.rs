@@ -1,10 +1,9 @@
 //! Time of one launch among many back to back: a replayed CUDA graph leaves the host out of it.
 
 use crate::gpu::BoxError;
+use crate::gpu::graph::Graph;
 use per_token_quant_fp8::cust::event::{Event, EventFlags};
 use per_token_quant_fp8::cust::stream::Stream;
-use per_token_quant_fp8::cust::sys::{self, CUresult};
-use std::ptr;
 use std::time::Duration;
 
 /// Launches of one graph at most: larger ones take long to build.
@@ -19,15 +18,6 @@ pub struct Replay<'s> {
     launches: usize,
     start: Event,
     stop: Event,
-}
-
-struct Graph(sys::CUgraphExec);
-
-impl Drop for Graph {
-    fn drop(&mut self) {
-        // SAFETY: the handle was instantiated by `capture` and is destroyed once. `Replay::time` has waited for it.
-        let _ = unsafe { sys::cuGraphExecDestroy(self.0) };
-    }
 }
 
 impl<'s> Replay<'s> {
@@ -59,8 +49,8 @@ impl<'s> Replay<'s> {
     pub fn time(&self) -> Result<Duration, BoxError> {
         self.start.record(self.stream)?;
         for graph in &self.graphs {
-            // SAFETY: the graph is instantiated, and what it launches outlives this replay, which waits below.
-            check(unsafe { sys::cuGraphLaunch(graph.0, self.stream.as_inner()) })?;
+            // SAFETY: the stream exists, and what the graph launches outlives this replay, which waits below.
+            unsafe { graph.launch(self.stream.as_inner()) }?;
         }
         self.stop.record(self.stream)?;
         self.stop.synchronize()?;
@@ -73,25 +63,6 @@ fn capture(
     slots: &[usize],
     enqueue: &mut impl FnMut(usize) -> Result<(), BoxError>,
 ) -> Result<Graph, BoxError> {
-    let mode = sys::CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL;
-    // SAFETY: the stream exists and is not the legacy default stream.
-    check(unsafe { sys::cuStreamBeginCapture_v2(stream.as_inner(), mode) })?;
-    let enqueued = slots.iter().try_for_each(|&slot| enqueue(slot));
-    let mut graph = ptr::null_mut();
-    // SAFETY: the stream is being captured; one handle is written.
-    let ended = check(unsafe { sys::cuStreamEndCapture(stream.as_inner(), &mut graph) });
-    enqueued?;
-    ended?;
-    let mut executable = ptr::null_mut();
-    // SAFETY: `graph` was captured above; one handle is written.
-    let instantiated = check(unsafe { sys::cuGraphInstantiateWithFlags(&mut executable, graph, 0) });
-    // SAFETY: `graph` was captured above and is destroyed once; the executable does not need it.
-    check(unsafe { sys::cuGraphDestroy(graph) })?;
-    instantiated?;
-    Ok(Graph(executable))
-}
-
-/// An error for every code but success.
-pub fn check(code: CUresult) -> Result<(), BoxError> {
-    if code == CUresult::CUDA_SUCCESS { Ok(()) } else { Err(format!("{code:?}").into()) }
+    // SAFETY: the stream exists, is none of the default streams, and is captured here alone.
+    unsafe { Graph::capture(stream.as_inner(), || slots.iter().try_for_each(|&slot| enqueue(slot))) }
 }

@@ -35,12 +35,12 @@ fn shape() -> Result<Shape, ShapeError> {
 }
 
 /// A quantizer in the mode that every target has.
-fn precise() -> Result<Quantizer, Error> {
+pub fn precise() -> Result<Quantizer, Error> {
     quantizer()?.with_math(MathMode::Precise)
 }
 
 /// Fails unless `result` is an error of the kind that `is` says.
-fn expect<T>(what: &str, result: Result<T, Error>, is: impl FnOnce(&Error) -> bool) -> Outcome {
+pub fn expect<T>(what: &str, result: Result<T, Error>, is: impl FnOnce(&Error) -> bool) -> Outcome {
     match result {
         Err(error) if is(&error) => Ok(()),
         Err(error) => Err(format!("{what}: another error: {error}").into()),

@@ -1,5 +1,6 @@
 //! Which artifact is loaded, how often, and what happens when it does not load.
 
+use crate::events::{Count, LOADED};
 use crate::subject::Subject;
 use crate::variation::Variation;
 use crate::{Outcome, Test, enter};
@@ -9,10 +10,6 @@ use per_token_quant_fp8::{
 };
 use ptq_suite::{Budget, Oracle, cases, run};
 use std::fs;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use tracing::field::{Field, Visit};
-use tracing::span;
 
 pub fn tests(variations: &[Variation]) -> Vec<Test> {
     let backends = variations.iter().map(|v| v.backend).collect::<Vec<_>>();
@@ -38,11 +35,11 @@ fn choice(quantizer: &Quantizer) -> Result<Choice, Box<dyn std::error::Error>> {
 
 /// A quantizer of other artifacts, in the mode that every target has.
 fn precise(artifacts: Artifacts) -> Result<Quantizer, Error> {
-    Quantizer::new(artifacts)?.with_math(MathMode::Precise)
+    Ok(Quantizer::new(artifacts)?.with_math(MathMode::Precise)?.with_backend(Backend::Auto))
 }
 
 /// The embedded table, with each artifact changed.
-fn changed(change: impl Fn(&Artifact) -> Artifact) -> Artifacts {
+pub fn changed(change: impl Fn(&Artifact) -> Artifact) -> Artifacts {
     // SAFETY: the entries, where an image still has any, are the kernels'.
     unsafe { Artifacts::new(ARTIFACTS.as_slice().iter().map(change).collect::<Vec<_>>().leak()) }
 }
@@ -58,48 +55,15 @@ fn auto_takes_what_runs(backends: &[Backend]) -> Outcome {
     }
 }
 
-/// Counts the events of loaded modules.
-struct Loads(Arc<AtomicUsize>);
-
-impl tracing::Subscriber for Loads {
-    fn enabled(&self, _: &tracing::Metadata<'_>) -> bool {
-        true
-    }
-
-    fn new_span(&self, _: &span::Attributes<'_>) -> span::Id {
-        span::Id::from_u64(1)
-    }
-
-    fn record(&self, _: &span::Id, _: &span::Record<'_>) {}
-
-    fn record_follows_from(&self, _: &span::Id, _: &span::Id) {}
-
-    fn event(&self, event: &tracing::Event<'_>) {
-        struct Loaded(bool);
-        impl Visit for Loaded {
-            fn record_debug(&mut self, field: &Field, value: &dyn std::fmt::Debug) {
-                self.0 |= field.name() == "message" && format!("{value:?}") == "loaded a module";
-            }
-        }
-        let mut loaded = Loaded(false);
-        event.record(&mut loaded);
-        self.0.fetch_add(usize::from(loaded.0), Ordering::Relaxed);
-    }
-
-    fn enter(&self, _: &span::Id) {}
-
-    fn exit(&self, _: &span::Id) {}
-}
-
 fn threads_load_once() -> Outcome {
     const THREADS: usize = 8;
     // Images of their own, which nobody has loaded yet.
     let artifacts = changed(|a| Artifact { ptx: a.ptx.to_owned().leak(), cubin: a.cubin.to_owned().leak(), ..*a });
-    let loads = Arc::new(AtomicUsize::new(0));
+    let loads = Count::of(LOADED);
     let first = || -> Result<Choice, String> {
         enter().map_err(|e| e.to_string())?;
         let quantizer = precise(artifacts).map_err(|e| e.to_string())?.with_backend(Backend::Jit);
-        tracing::subscriber::with_default(Loads(loads.clone()), || choice(&quantizer)).map_err(|e| e.to_string())
+        loads.during(|| choice(&quantizer)).map_err(|e| e.to_string())
     };
     let results: Vec<_> = std::thread::scope(|scope| {
         let threads: Vec<_> = (0..THREADS).map(|_| scope.spawn(first)).collect();
@@ -108,7 +72,7 @@ fn threads_load_once() -> Outcome {
     for result in results {
         result.map_err(|_| "a thread panicked")??;
     }
-    match loads.load(Ordering::Relaxed) {
+    match loads.get() {
         1 => Ok(()),
         n => Err(format!("{THREADS} threads loaded the module {n} times").into()),
     }

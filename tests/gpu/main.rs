@@ -3,14 +3,22 @@
 //! Without a driver or a device every test is reported as ignored, with the reason; with `PTQ_REQUIRE_GPU=1` it fails.
 //! `PTQ_TARGET` leaves the variations of one target; `PTQ_ARTIFACTS` is honoured as everywhere. `PTQ_REFERENCE` names the
 //! folder of the reference's cubins, by default `target/reference`. `PTQ_SHORT=1` runs the suite's short form alone.
+//! `PTQ_TEST_CHILD` is for the tests that run themselves again in a process of their own.
 
+mod allocations;
+mod bare;
+mod child;
+mod contexts;
 mod entries;
 mod errors;
+mod events;
 mod form;
+mod graph;
 mod large;
 mod loading;
 mod reference;
 mod sglang;
+mod streams;
 mod subject;
 mod suite;
 mod variation;
@@ -89,6 +97,9 @@ fn open() -> Result<DeviceInfo, Error> {
 }
 
 fn main() -> ExitCode {
+    if let Some(code) = child::run(&[streams::CHILDREN, contexts::CHILDREN].concat()) {
+        return code;
+    }
     let arguments = Arguments::from_args();
     let required = std::env::var("PTQ_REQUIRE_GPU").is_ok_and(|v| !["", "0"].contains(&v.as_str()));
     let trials = match open() {
@@ -138,5 +149,7 @@ fn tests(device: &DeviceInfo) -> Vec<Test> {
         .chain(large::tests())
         .chain(errors::tests())
         .chain(loading::tests(&variations))
+        .chain(streams::tests())
+        .chain(contexts::tests())
         .collect()
 }
