@@ -54,9 +54,11 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 }
 ```
 
-An engine with pointers of its own calls [`Quantizer::quantize_raw`]. Where there is no driver or no device, [`probe`]
-and [`quantizer`] say so as an [`Error`], and the program can take [`cpu`] instead: give it the [`Params`](cpu::Params) of
-the device whose bits are wanted.
+An engine with pointers of its own calls [`Quantizer::quantize_raw`]. Streams, capture and threads: [`ptq_host`].
+
+Where there is no driver or no device, [`probe`] and [`quantizer`] say so as an [`Error`], and the program can take [`cpu`]
+instead: give it the [`Params`](cpu::Params) of the device whose bits are wanted. An [`Executor`] makes that choice by one
+value, a [`Backend`] or the environment variable `PTQ_BACKEND`, and then takes the same calls.
 "#
 )]
 #![cfg_attr(
@@ -77,6 +79,11 @@ pub use ptq_host::{
     Artifact, Artifacts, Backend, Bf16, Choice, DeviceInfo, Driver, DriverError, DriverVersion, Error, F16, GpuElement,
     Plan, PlanError, Prepared, Quantizer, RawArgs, cust, probe,
 };
+
+#[cfg(feature = "cuda")]
+mod executor;
+#[cfg(feature = "cuda")]
+pub use executor::Executor;
 
 #[cfg(feature = "cuda")]
 include!(concat!(env!("OUT_DIR"), "/artifacts.rs"));

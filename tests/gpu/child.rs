@@ -6,12 +6,20 @@ use std::process::{Command, ExitCode};
 const VARIABLE: &str = "PTQ_TEST_CHILD";
 
 /// A test whose body the child runs.
-pub type Body = (&'static str, fn() -> Outcome);
+#[derive(Clone, Copy)]
+pub struct Body {
+    /// The test's name.
+    pub name: &'static str,
+    /// An environment variable of the child, and its value.
+    pub variable: Option<(&'static str, &'static str)>,
+    /// The body; no context is current.
+    pub run: fn() -> Outcome,
+}
 
 /// The test that runs that body in a child; what the child prints ends up in the test's output.
-pub fn test((name, _): Body) -> Test {
+pub fn test(&Body { name, variable, .. }: &Body) -> Test {
     Test::new(name, move || {
-        let output = Command::new(std::env::current_exe()?).env(VARIABLE, name).output()?;
+        let output = Command::new(std::env::current_exe()?).env(VARIABLE, name).envs(variable).output()?;
         let words = [String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr)].concat();
         if output.status.success() {
             print!("{words}");
@@ -25,8 +33,8 @@ pub fn test((name, _): Body) -> Test {
 /// In a child, the result of its body.
 pub fn run(bodies: &[Body]) -> Option<ExitCode> {
     let name = std::env::var(VARIABLE).ok()?;
-    let body = bodies.iter().find(|(body, _)| *body == name);
-    let outcome = body.map_or_else(|| Err(format!("{VARIABLE}={name} is no test").into()), |(_, body)| body());
+    let body = bodies.iter().find(|body| body.name == name);
+    let outcome = body.map_or_else(|| Err(format!("{VARIABLE}={name} is no test").into()), |body| (body.run)());
     if let Err(error) = &outcome {
         eprintln!("{error}");
     }

@@ -31,7 +31,7 @@ const BREAKS: &str = "
 ";
 
 /// What runs in a process of its own.
-pub const CHILDREN: &[Body] = &[("contexts::broken_by_a_kernel", broken_by_a_kernel)];
+pub const CHILDREN: &[Body] = &[Body { name: "contexts::broken_by_a_kernel", variable: None, run: broken_by_a_kernel }];
 
 pub fn tests() -> Vec<Test> {
     let mut tests = vec![
@@ -39,7 +39,7 @@ pub fn tests() -> Vec<Test> {
         Test::new("contexts::one_after_the_other", one_after_the_other),
         Test::new("contexts::memory_of_another", memory_of_another),
     ];
-    tests.extend(CHILDREN.iter().copied().map(child::test));
+    tests.extend(CHILDREN.iter().map(child::test));
     tests
 }
 

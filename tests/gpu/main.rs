@@ -6,6 +6,7 @@
 //! `PTQ_TEST_CHILD` is for the tests that run themselves again in a process of their own.
 
 mod allocations;
+mod backend;
 mod bare;
 mod child;
 mod contexts;
@@ -97,7 +98,7 @@ fn open() -> Result<DeviceInfo, Error> {
 }
 
 fn main() -> ExitCode {
-    if let Some(code) = child::run(&[streams::CHILDREN, contexts::CHILDREN].concat()) {
+    if let Some(code) = child::run(&[backend::CHILDREN, streams::CHILDREN, contexts::CHILDREN].concat()) {
         return code;
     }
     let arguments = Arguments::from_args();
@@ -149,6 +150,7 @@ fn tests(device: &DeviceInfo) -> Vec<Test> {
         .chain(large::tests())
         .chain(errors::tests())
         .chain(loading::tests(&variations))
+        .chain(backend::tests())
         .chain(streams::tests())
         .chain(contexts::tests())
         .collect()

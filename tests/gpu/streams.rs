@@ -28,7 +28,7 @@ const THREADS: usize = 8;
 const STREAMS: usize = 8;
 
 /// What runs in a process of its own.
-pub const CHILDREN: &[Body] = &[("streams::calls_do_not_wait", calls_do_not_wait)];
+pub const CHILDREN: &[Body] = &[Body { name: "streams::calls_do_not_wait", variable: None, run: calls_do_not_wait }];
 
 pub fn tests() -> Vec<Test> {
     let replaced = std::env::var_os("PTQ_ARTIFACTS").is_some_and(|dir| !dir.is_empty());
@@ -40,7 +40,7 @@ pub fn tests() -> Vec<Test> {
         Test::new("streams::one_event_for_a_call", one_event_for_a_call),
         Test::new("streams::calls_allocate_nothing", calls_allocate_nothing),
     ];
-    tests.extend(CHILDREN.iter().copied().map(child::test));
+    tests.extend(CHILDREN.iter().map(child::test));
     tests
 }
 

@@ -1,0 +1,188 @@
+//! One operation on either implementation, for a caller that chooses by one value and branches nowhere else.
+
+use crate::cpu::{self, Input, Params};
+use crate::spec::per_token::DEFAULT_SM_COUNT;
+use crate::spec::shape::check_spans;
+use crate::{Backend, DeviceInfo, Element, Error, MathMode, Quantizer, RawArgs, Shape, TARGETS, probe, quantizer};
+use half::{bf16, f16};
+use ptq_host::cust::sys::CUstream;
+use std::slice;
+
+/// Quantizes where its [`Backend`] says: on the device of the current context, or on the CPU. The bits are the same.
+///
+/// ```
+/// use per_token_quant_fp8::{Backend, Element, Executor, Options, RawArgs, Shape};
+///
+/// let executor = Executor::new(Some(Backend::Cpu))?; // `None`: as PTQ_BACKEND says, else what there is
+/// executor.load(Element::F32)?;
+/// let x = [7.0_f32, -3.5, 0.0, 1.75]; // x[1, 4]
+/// let (mut q, mut s) = ([0_u8; 4], [0.0_f32; 1]); // q[1, 4], s[1]
+/// let (x, q_, s_) = (x.as_ptr() as u64, q.as_mut_ptr() as u64, s.as_mut_ptr() as u64);
+/// let args = RawArgs { element: Element::F32, x, q: q_, s: s_, shape: Shape::new(1, 4)?, options: Options::default() };
+/// // SAFETY: host memory of that shape, which nobody else uses.
+/// unsafe { executor.quantize_raw(args, std::ptr::null_mut()) }?;
+/// assert_eq!((q, s), ([0x7E, 0xF6, 0x00, 0x6E], [7.0 / 448.0]));
+/// # Ok::<(), per_token_quant_fp8::Error>(())
+/// ```
+#[derive(Debug, Clone)]
+pub enum Executor {
+    /// On the device; operands are device memory.
+    Gpu(Quantizer),
+    /// On the CPU; operands are host memory, and a call is done when it returns.
+    Cpu {
+        /// Math mode.
+        math: MathMode,
+        /// Multiprocessor count whose threshold legacy zero rows follow.
+        sm_count: u32,
+    },
+}
+
+impl Executor {
+    /// With the backend that is given, else that of `PTQ_BACKEND`, else [`Backend::Auto`].
+    ///
+    /// `Auto` takes the device of the current context, and the CPU where there is no driver, no device, or no target that
+    /// runs on it. The CPU computes the bits of the current context's device, else of the first device, else those of
+    /// precise math and [`DEFAULT_SM_COUNT`].
+    ///
+    /// # Errors
+    /// - [`Error::UnknownBackend`] for `PTQ_BACKEND`, where no backend is given.
+    /// - Those of [`Quantizer::new`]. [`Error::NoContext`] also with `Auto`: where there is a device, operands by address
+    ///   are in its memory.
+    pub fn new(backend: Option<Backend>) -> Result<Self, Error> {
+        let backend = match backend {
+            Some(backend) => backend,
+            None => Backend::of_environment()?.unwrap_or_default(),
+        };
+        if backend == Backend::Cpu {
+            let of_context = quantizer().ok().map(|quantizer| quantizer.device().clone());
+            let first = || probe().ok().and_then(|driver| driver.devices.into_iter().next());
+            return Ok(Self::cpu(of_context.or_else(first).as_ref(), "the backend asked for"));
+        }
+        match quantizer() {
+            Ok(quantizer) if backend != Backend::Auto || is_target(quantizer.device()) => {
+                Ok(Self::Gpu(quantizer.with_backend(backend)))
+            }
+            Ok(quantizer) => Ok(Self::cpu(Some(quantizer.device()), "no target runs on the device")),
+            Err(reason @ (Error::NoDriver { .. } | Error::NoDevice { .. })) if backend == Backend::Auto => {
+                Ok(Self::cpu(None, &reason.to_string()))
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    fn cpu(device: Option<&DeviceInfo>, reason: &str) -> Self {
+        let math = device.map_or(MathMode::Precise, DeviceInfo::math);
+        let sm_count = device.map_or(DEFAULT_SM_COUNT, |device| device.sm_count);
+        tracing::debug!(reason, %math, sm_count, "the CPU quantizes");
+        Self::Cpu { math, sm_count }
+    }
+
+    /// With another math mode.
+    ///
+    /// # Errors
+    /// On a device those of [`Quantizer::with_math`]; the CPU has both.
+    pub fn with_math(self, math: MathMode) -> Result<Self, Error> {
+        match self {
+            Self::Gpu(quantizer) => quantizer.with_math(math).map(Self::Gpu),
+            Self::Cpu { sm_count, .. } => Ok(Self::Cpu { math, sm_count }),
+        }
+    }
+
+    /// With another multiprocessor count for the threshold that legacy zero rows follow.
+    #[must_use]
+    pub fn with_sm_count(self, sm_count: u32) -> Self {
+        match self {
+            Self::Gpu(quantizer) => Self::Gpu(quantizer.with_sm_count(sm_count)),
+            Self::Cpu { math, .. } => Self::Cpu { math, sm_count },
+        }
+    }
+
+    /// [`Backend::Cpu`], or what the quantizer was told.
+    pub fn backend(&self) -> Backend {
+        match self {
+            Self::Gpu(quantizer) => quantizer.backend(),
+            Self::Cpu { .. } => Backend::Cpu,
+        }
+    }
+
+    /// The math mode.
+    pub fn math(&self) -> MathMode {
+        match self {
+            Self::Gpu(quantizer) => quantizer.math(),
+            Self::Cpu { math, .. } => *math,
+        }
+    }
+
+    /// The multiprocessor count that legacy zero rows follow.
+    pub fn sm_count(&self) -> u32 {
+        match self {
+            Self::Gpu(quantizer) => quantizer.sm_count(),
+            Self::Cpu { sm_count, .. } => *sm_count,
+        }
+    }
+
+    /// Loads the kernels for an element type, as [`Quantizer::load`] does; the CPU has nothing to load.
+    ///
+    /// # Errors
+    /// Those of [`Quantizer::load`].
+    pub fn load(&self, element: Element) -> Result<(), Error> {
+        match self {
+            Self::Gpu(quantizer) => quantizer.load(element),
+            Self::Cpu { .. } => Ok(()),
+        }
+    }
+
+    /// One call by addresses: [`Quantizer::quantize_raw`], or the same on host memory, where `stream` means nothing and the
+    /// call is done on return.
+    ///
+    /// # Safety
+    /// On a device that of [`Quantizer::quantize_raw`]. On the CPU:
+    /// - `x`, `q` and `s` are addresses of as many initialised bytes as `shape` says, the outputs writable;
+    /// - during the call nothing else writes `x`, or reads or writes the first `rows` rows of `q` and `s`.
+    ///
+    /// # Errors
+    /// On a device those of [`Quantizer::quantize_raw`]. On the CPU [`Error::Shape`]: alignment, overlap.
+    pub unsafe fn quantize_raw(&self, args: RawArgs, stream: CUstream) -> Result<(), Error> {
+        let params = match self {
+            // SAFETY: as the caller promises.
+            Self::Gpu(quantizer) => return unsafe { quantizer.quantize_raw(args, stream) },
+            Self::Cpu { math, sm_count } => Params { math: *math, sm_count: *sm_count, options: args.options },
+        };
+        let RawArgs { element, x, q, s, shape, .. } = args;
+        check_spans(&shape.spans(element, x, q, s))?;
+        // Also because the addresses of nothing may be null.
+        if shape.rows() == 0 {
+            return Ok(());
+        }
+        tracing::debug!(backend = %Backend::Cpu, math = %params.math, rows = shape.rows(), hidden = shape.hidden(), "resolved a call");
+        match element {
+            // SAFETY: the spans were checked above; the rest is what the caller promises, here and below.
+            Element::F16 => unsafe { on_cpu::<f16>(args, params) },
+            // SAFETY: as above.
+            Element::Bf16 => unsafe { on_cpu::<bf16>(args, params) },
+            // SAFETY: as above.
+            Element::F32 => unsafe { on_cpu::<f32>(args, params) },
+        }
+    }
+}
+
+/// Whether any target runs on the device.
+fn is_target(device: &DeviceInfo) -> bool {
+    TARGETS.iter().any(|target| target.runs_cubin(device.capability) || target.runs_ptx(device.capability))
+}
+
+/// # Safety
+/// As [`Executor::quantize_raw`] on the CPU, with at least one row of `T`; alignment and overlap are checked.
+unsafe fn on_cpu<T: Input>(args: RawArgs, params: Params) -> Result<(), Error> {
+    // Rows of the outputs from `rows` on may be in use by others.
+    let shape = Shape::new(args.shape.rows(), args.shape.hidden())?;
+    // The caller has memory of this size.
+    let (rows, elements) = (shape.rows() as usize, (shape.rows() * shape.hidden()) as usize);
+    // SAFETY: the caller promises that many elements that nobody writes meanwhile; aligned, of any bits (`T` is `Pod`).
+    let x = unsafe { slice::from_raw_parts(args.x as *const T, elements) };
+    // SAFETY: the caller promises that many bytes that nobody else uses meanwhile; `x` and `s` do not overlap them.
+    let q = unsafe { slice::from_raw_parts_mut(args.q as *mut u8, elements) };
+    // SAFETY: the caller promises that many scales that nobody else uses meanwhile; aligned, apart from `x` and `q`.
+    let s = unsafe { slice::from_raw_parts_mut(args.s as *mut f32, rows) };
+    Ok(cpu::quantize(x, q, s, shape, params)?)
+}
