@@ -31,17 +31,24 @@ fn partial_files(folder: &Path) -> usize {
 }
 
 fn send(signal: &str, child: &Child) {
-    // The program is waited for only later, so that its number is still its own if it has ended.
+    // Nobody has waited for the program yet, so that its number is still its own if it has ended.
     let status = Command::new("sh").arg("-c").arg(format!("kill -{signal} {}", child.id())).status().unwrap();
     assert!(status.success());
 }
 
-/// Waits until the program is at work on its output, or has ended.
-fn wait_for_output(folder: &Path, child: &mut Child) {
+/// Waits until the program is at work on its output, and sends the signals; not if it has ended already.
+fn interrupt(folder: &Path, child: &mut Child, signals: &[&str]) {
     let deadline = Instant::now() + Duration::from_secs(60);
-    while partial_files(folder) == 0 && child.try_wait().unwrap().is_none() {
+    while partial_files(folder) == 0 {
         assert!(Instant::now() < deadline, "no output was begun");
+        if child.try_wait().unwrap().is_some() {
+            return;
+        }
         std::thread::sleep(Duration::from_millis(1));
+    }
+    for signal in signals {
+        send(signal, child);
+        std::thread::sleep(Duration::from_millis(20));
     }
 }
 
@@ -75,8 +82,7 @@ fn signals_remove_the_unfinished_output_and_keep_the_old_one() {
                     .stdout(Stdio::null())
                     .spawn()
                     .unwrap();
-                wait_for_output(&folder.path(""), &mut child);
-                send(signal, &child);
+                interrupt(&folder.path(""), &mut child, &[signal]);
                 child.wait().unwrap()
             });
             assert_eq!(status.signal(), Some(number), "{status}");
@@ -103,10 +109,7 @@ fn an_ignored_signal_stays_ignored() {
             .stdout(Stdio::null())
             .spawn()
             .unwrap();
-        wait_for_output(&folder.path(""), &mut child);
-        send("HUP", &child);
-        std::thread::sleep(Duration::from_millis(20));
-        send("TERM", &child);
+        interrupt(&folder.path(""), &mut child, &["HUP", "TERM"]);
         child.wait().unwrap()
     });
     // By the second signal: the first did nothing.
