@@ -5,7 +5,9 @@ use crate::{ArtifactsError, Folders, sources};
 use cuda_builder::{Arch, CudaBuilder, Toolchain};
 use ptq_spec::{Element, MathMode, TARGETS, Target, artifact_stem};
 use std::fs;
+use std::panic::resume_unwind;
 use std::path::Path;
+use std::thread;
 
 /// One artifact of the plan.
 #[derive(Debug, Clone, Copy)]
@@ -70,11 +72,15 @@ pub fn build(
     if !complete && Manifest::is_in(out) {
         return Err(ArtifactsError::Partial { folder: out.to_path_buf() });
     }
-    for planned in plan() {
-        if wanted(&planned) {
-            planned.build(folders, toolchain, out)?;
-        }
-    }
+    let wanted: Vec<Planned> = plan().filter(wanted).collect();
+    let of_element = |element| wanted.iter().filter(move |planned| planned.element == element);
+    // At once by element; the math modes of one come from the same module.
+    thread::scope(|scope| {
+        let builds = Element::ALL.map(|element| {
+            scope.spawn(move || of_element(element).try_for_each(|planned| planned.build(folders, toolchain, out)))
+        });
+        builds.into_iter().try_for_each(|build| build.join().unwrap_or_else(|panic| resume_unwind(panic)))
+    })?;
     if !complete {
         return Ok(None);
     }

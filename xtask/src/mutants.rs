@@ -175,6 +175,8 @@ impl Suite {
     fn command(&self) -> Command {
         let mut command = emulator::suite(&self.tree);
         command.env("CARGO_TARGET_DIR", &self.target);
+        // Each fault is compiled once and fails early: what optimising costs, the tests do not gain.
+        command.arg("--config=profile.dev.package.ptq-kernels.opt-level=0");
         command
     }
 

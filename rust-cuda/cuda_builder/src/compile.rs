@@ -43,7 +43,8 @@ pub(crate) fn to_llvm_ir(
         "nvptx64-nvidia-cuda",
     ]);
     cargo.arg("--manifest-path").arg(source.crate_dir.join("Cargo.toml"));
-    cargo.arg("--target-dir").arg(target_dir.join("cargo"));
+    // One per set of features: builds at the same time would wait for each other's lock.
+    cargo.arg("--target-dir").arg(target_dir.join("cargo").join(source.features.join("-")));
     if !source.features.is_empty() {
         cargo.args(["--no-default-features", "--features", &source.features.join(",")]);
     }

@@ -12,7 +12,7 @@ pub(crate) fn assemble(
     arch: Arch,
     target_dir: &Path,
 ) -> Result<Vec<u8>, CudaBuilderError> {
-    let folder = target_dir.join(format!("ptxas.{}.{}", std::process::id(), arch.name));
+    let folder = target_dir.join(format!("ptxas.{}", files::unique()));
     let result = assemble_in(&folder, toolchain, ptx, arch);
     let removed = fs::remove_dir_all(&folder).map_err(|e| CudaBuilderError::io(&folder, e));
     let cubin = result?;

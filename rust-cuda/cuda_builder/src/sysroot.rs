@@ -33,7 +33,7 @@ pub(crate) fn prepare(rustc: &Rustc, target_dir: &Path) -> Result<Option<PathBuf
     crate::compile::run(cargo, "cargo (building `core` for the GPU)")?;
 
     // Beside, then renamed: a sysroot that exists is whole.
-    let beside = target_dir.join(format!("sysroot.{}.tmp", std::process::id()));
+    let beside = target_dir.join(format!("sysroot.{}.tmp", files::unique()));
     let libraries = beside.join("lib/rustlib").join(TARGET).join("lib");
     let io = |path: &Path, error| CudaBuilderError::io(path, error);
     fs::create_dir_all(&libraries).map_err(|e| io(&libraries, e))?;
