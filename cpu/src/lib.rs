@@ -4,7 +4,7 @@
 //! `s[rows_out]` in f32; `q * s` dequantizes. Both [`MathMode`](ptq_spec::MathMode)s, on any machine.
 //!
 //! Two implementations of the same bits: [`scalar`] reads like the contract and judges every other one;
-//! [`quantize`] is the fast one.
+//! [`quantize`] is the fast one, compiled for each [`Isa`] and run by the best that the machine has.
 #![deny(unsafe_code)]
 
 pub mod e4m3;

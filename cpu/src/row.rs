@@ -24,8 +24,8 @@ const TINY: f32 = f32::from_bits(((F32_BIAS - 100) as u32) << F32_MANTISSA_BITS)
 /// Quantizes one row and returns its scale.
 #[inline(always)]
 pub(crate) fn quantize<T: Input>(x: &[T], q: &mut [u8], math: MathMode, guard: bool) -> f32 {
-    let largest = x.iter().map(|x| x.magnitude()).fold(T::ZERO_MAGNITUDE, Ord::max);
-    let absmax = if largest <= T::INFINITE_MAGNITUDE { largest } else { absmax_beside_nan(x) };
+    let largest = max(x, T::magnitude);
+    let absmax = if largest <= T::INFINITE_MAGNITUDE { largest } else { max(x, magnitude_of_number) };
     let (s, inv) = scale_and_inverse(T::from_magnitude(absmax).widen(), math, guard);
     if largest < T::INFINITE_MAGNITUDE && s >= TINY {
         encode(x, q, |x| x.widen_finite() * inv);
@@ -37,12 +37,21 @@ pub(crate) fn quantize<T: Input>(x: &[T], q: &mut [u8], math: MathMode, guard: b
     s
 }
 
-/// The largest magnitude of what is not NaN.
+/// The largest magnitude in one row; a loop, for a call of `fold` may stay one and lose the instruction set.
 #[inline(always)]
-fn absmax_beside_nan<T: Input>(x: &[T]) -> T::Magnitude {
-    let numbers =
-        x.iter().map(|x| x.magnitude()).map(|m| if m <= T::INFINITE_MAGNITUDE { m } else { T::ZERO_MAGNITUDE });
-    numbers.fold(T::ZERO_MAGNITUDE, Ord::max)
+fn max<T: Input>(x: &[T], magnitude: impl Fn(T) -> T::Magnitude) -> T::Magnitude {
+    let mut largest = T::ZERO_MAGNITUDE;
+    for &x in x {
+        largest = largest.max(magnitude(x));
+    }
+    largest
+}
+
+/// The magnitude, zero for NaN.
+#[inline(always)]
+fn magnitude_of_number<T: Input>(x: T) -> T::Magnitude {
+    let magnitude = x.magnitude();
+    if magnitude <= T::INFINITE_MAGNITUDE { magnitude } else { T::ZERO_MAGNITUDE }
 }
 
 /// Codes of the values of one row.
