@@ -1,24 +1,43 @@
-//! The fast CPU path against the scalar one, on every family of cases; both against the recorded bytes in `golden.rs`.
+//! The fast CPU path by every instruction set against the scalar one, on every family of cases and generated calls; both
+//! against the recorded bytes in `golden.rs`.
+//!
+//! Tests of an instruction set that this machine lacks are reported as ignored.
 
+use libtest_mimic::{Arguments, Failed, Trial};
 use per_token_quant_fp8::MathMode;
-use ptq_suite::{Budget, Family, Oracle, check, cpu, property, run};
+use per_token_quant_fp8::cpu::Isa;
+use ptq_suite::{Budget, FAMILIES, Family, Implementation, Oracle, check, cpu, property, run};
+use std::process::ExitCode;
 
 /// A GPU runs the larger inputs too; the CPU's rows are all alike to it.
 const BUDGET: Budget = Budget { rows: usize::MAX, elements: 1 << 22 };
 
-macro_rules! tests {
-    ($($family:ident,)*) => {$(
-        #[test]
-        fn $family() {
-            let family = Family::named(stringify!($family)).expect("the list has it");
-            run(&cpu::Rayon, Oracle::Scalar, family.cases(BUDGET)).unwrap();
+fn main() -> ExitCode {
+    let mut trials = tests("chosen", cpu::Rayon);
+    for isa in Isa::ALL {
+        let available = isa.is_available();
+        if !available {
+            println!("{isa}: ignored, for this machine lacks it");
         }
-    )*};
+        trials.extend(tests(&isa.to_string(), cpu::With(isa)).into_iter().map(|t| t.with_ignored_flag(!available)));
+    }
+    libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
 }
-ptq_suite::for_each_family!(tests);
 
-#[test]
-fn any_call() {
+/// Every test of one implementation.
+fn tests(name: &str, subject: impl Implementation + Copy + Send + 'static) -> Vec<Trial> {
+    let family = |family: &'static Family| {
+        Trial::test(format!("{name}::{}", family.name), move || {
+            run(&subject, Oracle::Scalar, family.cases(BUDGET))?;
+            Ok(())
+        })
+    };
+    let any_call = Trial::test(format!("{name}::any_call"), move || any_call(&subject));
+    FAMILIES.iter().map(family).chain([any_call]).collect()
+}
+
+fn any_call(subject: &dyn Implementation) -> Result<(), Failed> {
     let budget = Budget { rows: 300, elements: 1 << 17 };
-    property(budget, &MathMode::ALL, 2000, |case| check(&cpu::Rayon, Oracle::Scalar, case)).unwrap();
+    property(budget, &MathMode::ALL, 2000, |case| check(subject, Oracle::Scalar, case))?;
+    Ok(())
 }

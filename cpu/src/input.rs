@@ -42,71 +42,92 @@ pub(crate) mod sealed {
     /// What the fast path needs of an element, without a branch so that loops over it become SIMD.
     pub trait Bits: Copy {
         /// The integer as wide as the element. Signed, for its maximum is one instruction on more machines.
-        type Order: Copy + Ord;
+        type Magnitude: Copy + Ord;
 
-        /// The order of ±0.
-        const ZERO_ORDER: Self::Order;
+        /// The magnitude of ±0.
+        const ZERO_MAGNITUDE: Self::Magnitude;
 
-        /// A number that orders as |x| does, and NaN below everything.
-        fn order(self) -> Self::Order;
+        /// The magnitude of ±inf.
+        const INFINITE_MAGNITUDE: Self::Magnitude;
 
-        /// The |x| of that order, not of NaN.
-        fn from_order(order: Self::Order) -> Self;
+        /// The bits without the sign: they order as |x| does, and NaN is above everything.
+        fn magnitude(self) -> Self::Magnitude;
+
+        /// The |x| of that magnitude.
+        fn from_magnitude(magnitude: Self::Magnitude) -> Self;
 
         /// The value as f32, exactly; NaN becomes a NaN.
         fn widen_bits(self) -> f32;
+
+        /// The same, of what is finite.
+        fn widen_finite(self) -> f32;
     }
 
-    macro_rules! order {
+    macro_rules! magnitude {
         ($bits:ty) => {
-            type Order = $bits;
-
-            // What lifts infinity to the largest integer, so that a NaN's magnitude wraps to a negative one.
-            const ZERO_ORDER: $bits = <$bits>::MAX - Self::INFINITY.to_bits() as $bits;
+            type Magnitude = $bits;
+            const ZERO_MAGNITUDE: $bits = 0;
+            const INFINITE_MAGNITUDE: $bits = Self::INFINITY.to_bits() as $bits;
 
             #[inline(always)]
-            fn order(self) -> $bits {
-                (self.to_bits() as $bits & <$bits>::MAX).wrapping_add(Self::ZERO_ORDER)
+            fn magnitude(self) -> $bits {
+                self.to_bits() as $bits & <$bits>::MAX
             }
 
             #[inline(always)]
-            fn from_order(order: $bits) -> Self {
-                Self::from_bits((order - Self::ZERO_ORDER) as _)
+            fn from_magnitude(magnitude: $bits) -> Self {
+                Self::from_bits(magnitude as _)
             }
         };
     }
 
     impl Bits for f16 {
-        order!(i16);
+        magnitude!(i16);
 
         #[inline(always)]
         fn widen_bits(self) -> f32 {
-            const INFINITY: u32 = f16::INFINITY.to_bits() as u32;
+            let infinite = self.magnitude() >= Self::INFINITE_MAGNITUDE;
+            let exponent = if infinite { f32::INFINITY.to_bits() } else { 0 };
+            f32::from_bits(self.widen_finite().to_bits() | exponent)
+        }
+
+        #[inline(always)]
+        fn widen_finite(self) -> f32 {
+            /// Mantissa bits that f16 lacks.
+            const ADDED: u32 = 13;
             /// 2^(127 - 15): the exponent biases of f32 and f16.
             const BIAS: f32 = f32::from_bits((127 + 127 - 15) << 23);
-            let bits = self.to_bits() as u32;
-            let magnitude = bits & 0x7FFF;
+            // The sign arrives at the top by its extension, whose lower copies the mask removes.
+            let shifted = ((self.to_bits() as i16 as i32) << ADDED) as u32 & (1 << 31 | 0x7FFF << ADDED);
             // Multiplying moves the exponent, and makes f16's subnormals normal, exactly.
-            let finite = (f32::from_bits(magnitude << 13) * BIAS).to_bits();
-            let exponent = if magnitude >= INFINITY { f32::INFINITY.to_bits() } else { 0 };
-            f32::from_bits(finite | exponent | (bits & 0x8000) << 16)
+            f32::from_bits(shifted) * BIAS
         }
     }
 
     impl Bits for bf16 {
-        order!(i16);
+        magnitude!(i16);
 
         #[inline(always)]
         fn widen_bits(self) -> f32 {
             f32::from_bits((self.to_bits() as u32) << 16)
         }
+
+        #[inline(always)]
+        fn widen_finite(self) -> f32 {
+            self.widen_bits()
+        }
     }
 
     impl Bits for f32 {
-        order!(i32);
+        magnitude!(i32);
 
         #[inline(always)]
         fn widen_bits(self) -> f32 {
+            self
+        }
+
+        #[inline(always)]
+        fn widen_finite(self) -> f32 {
             self
         }
     }
@@ -116,16 +137,21 @@ pub(crate) mod sealed {
         use super::*;
         use crate::Input;
 
-        /// The fast path's widening and order against the plain ones.
+        /// The fast path's widening and magnitude against the plain ones.
         fn check<T: Input>(x: T) {
             let plain = x.widen();
             let fast = x.widen_bits();
             if plain.is_nan() {
                 assert!(fast.is_nan());
-                assert!(x.order() < T::ZERO_ORDER);
-            } else {
-                assert_eq!(fast.to_bits(), plain.to_bits());
-                assert_eq!(T::from_order(x.order()).widen().to_bits(), plain.abs().to_bits());
+                assert!(x.magnitude() > T::INFINITE_MAGNITUDE);
+                return;
+            }
+            assert_eq!(fast.to_bits(), plain.to_bits());
+            assert_eq!(T::from_magnitude(x.magnitude()).widen().to_bits(), plain.abs().to_bits());
+            assert_eq!(x.magnitude() == T::INFINITE_MAGNITUDE, plain.is_infinite());
+            assert_eq!(x.magnitude() == T::ZERO_MAGNITUDE, plain == 0.0);
+            if plain.is_finite() {
+                assert_eq!(x.widen_finite().to_bits(), plain.to_bits());
             }
         }
 

@@ -4,15 +4,18 @@
 //! `s[rows_out]` in f32; `q * s` dequantizes. Both [`MathMode`](ptq_spec::MathMode)s, on any machine.
 //!
 //! Two implementations of the same bits: [`scalar`] reads like the contract and judges every other one;
-//! [`quantize`] is the fast one.
-#![forbid(unsafe_code)]
+//! [`quantize`] is the fast one, compiled for each [`Isa`] and run by the best that the machine has.
+#![deny(unsafe_code)]
 
 pub mod e4m3;
 mod input;
+mod isa;
 mod params;
 mod per_token;
+mod row;
 pub mod scalar;
 
 pub use input::Input;
+pub use isa::Isa;
 pub use params::Params;
-pub use per_token::quantize;
+pub use per_token::{quantize, quantize_with};
