@@ -21,6 +21,9 @@ pub struct Options {
     /// Time for each target, after it is built
     #[arg(long, value_name = "N", default_value_t = 20)]
     seconds: u32,
+    /// Start of the random inputs: the same one tries the same inputs again, as far as the time goes; by default another each run
+    #[arg(long, value_name = "N")]
+    seed: Option<u32>,
     /// Targets, as `fuzz/fuzz_targets` names them; all without any
     targets: Vec<String>,
 }
@@ -94,13 +97,14 @@ pub fn run(options: &Options) -> Result<(), Error> {
         let [corpus, seeds] = ["corpus", "seeds"].map(|kind| folder.join(kind).join(target));
         fs::create_dir_all(&corpus).map_err(|source| Error::Io { path: corpus.clone(), source })?;
         // The program's reports go to stdout and say nothing here.
-        let limits: [OsString; 4] = [
+        let mut limits: Vec<OsString> = vec![
             format!("-max_total_time={}", options.seconds).into(),
             // Long inputs from the start: a bounded run has no time to grow them.
             format!("-max_len={MAX_INPUT}").into(),
             "-len_control=0".into(),
             "-close_fd_mask=1".into(),
         ];
+        limits.extend(options.seed.map(|seed| format!("-seed={seed}").into()));
         let mut args = vec!["run".as_ref(), target.as_ref(), corpus.as_os_str(), seeds.as_os_str(), "--".as_ref()];
         args.extend(limits.iter().map(OsString::as_os_str));
         if !cargo_fuzz(&args)? {
