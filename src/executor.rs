@@ -3,7 +3,7 @@
 use crate::cpu::{self, Input, Params};
 use crate::spec::per_token::DEFAULT_SM_COUNT;
 use crate::spec::shape::check_spans;
-use crate::{Backend, DeviceInfo, Element, Error, MathMode, Quantizer, RawArgs, Shape, TARGETS, probe, quantizer};
+use crate::{Backend, DeviceInfo, Element, Error, MathMode, Quantizer, RawArgs, Shape, probe, quantizer};
 use half::{bf16, f16};
 use ptq_host::cust::sys::CUstream;
 use std::slice;
@@ -59,7 +59,7 @@ impl Executor {
             return Ok(Self::cpu(of_context.or_else(first).as_ref(), "the backend asked for"));
         }
         match quantizer() {
-            Ok(quantizer) if backend != Backend::Auto || is_target(quantizer.device()) => {
+            Ok(quantizer) if backend != Backend::Auto || quantizer.device().has_target() => {
                 Ok(Self::Gpu(quantizer.with_backend(backend)))
             }
             Ok(quantizer) => Ok(Self::cpu(Some(quantizer.device()), "no target runs on the device")),
@@ -164,11 +164,6 @@ impl Executor {
             Element::F32 => unsafe { on_cpu::<f32>(args, params) },
         }
     }
-}
-
-/// Whether any target runs on the device.
-fn is_target(device: &DeviceInfo) -> bool {
-    TARGETS.iter().any(|target| target.runs_cubin(device.capability) || target.runs_ptx(device.capability))
 }
 
 /// # Safety

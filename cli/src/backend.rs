@@ -8,7 +8,7 @@ use crate::record::Recipe;
 use half::{bf16, f16};
 use per_token_quant_fp8::cpu::{Input, Params};
 use per_token_quant_fp8::spec::per_token::DEFAULT_SM_COUNT;
-use per_token_quant_fp8::{self as ptq, DeviceInfo, Element, MathMode, Options, Shape, ShapeError, TARGETS};
+use per_token_quant_fp8::{self as ptq, DeviceInfo, Element, MathMode, Options, Shape, ShapeError};
 use std::time::{Duration, Instant};
 
 /// Who computes.
@@ -109,8 +109,7 @@ impl Engine {
 /// runs on.
 fn runtime(backend: Backend, device: Option<&DeviceInfo>) -> Option<(ptq::Backend, &DeviceInfo)> {
     let (runtime, device) = (backend.of_runtime()?, device?);
-    let is_target = TARGETS.iter().any(|t| t.runs_cubin(device.capability) || t.runs_ptx(device.capability));
-    (is_target || backend != Backend::Auto).then_some((runtime, device))
+    (device.has_target() || backend != Backend::Auto).then_some((runtime, device))
 }
 
 fn on_cpu<T: Input>(x: &[T], q: &mut [u8], s: &mut [f32], shape: Shape, params: Params) -> Result<Ran, ComputeError> {

@@ -2,7 +2,7 @@
 
 use crate::driver::{self, DriverError};
 use crate::{Error, error};
-use ptq_spec::{ComputeCapability, MathMode};
+use ptq_spec::{ComputeCapability, MathMode, TARGETS};
 use std::fmt;
 
 /// The CUDA version that a driver supports.
@@ -79,6 +79,11 @@ impl DeviceInfo {
     /// The math mode in which the reference runs on this device.
     pub fn math(&self) -> MathMode {
         MathMode::of_reference(self.capability)
+    }
+
+    /// Whether some target's cubin or PTX runs on this device.
+    pub fn has_target(&self) -> bool {
+        TARGETS.iter().any(|target| target.runs_cubin(self.capability) || target.runs_ptx(self.capability))
     }
 }
 
