@@ -351,7 +351,9 @@ mod tests {
         let events = Arc::new(Mutex::new(Vec::new()));
         let recorder = Recorder { level, events: events.clone() };
         tracing::subscriber::with_default(recorder, || report(&args, &choice, asked));
-        Arc::into_inner(events).unwrap().into_inner().unwrap()
+        // Not `Arc::into_inner`: whoever rebuilds tracing's cache of interests in another thread may hold the recorder too.
+        let mut events = events.lock().unwrap();
+        std::mem::take(&mut *events)
     }
 
     #[test]
