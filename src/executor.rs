@@ -3,7 +3,7 @@
 use crate::cpu::{self, Input, Params};
 use crate::spec::per_token::DEFAULT_SM_COUNT;
 use crate::spec::shape::check_spans;
-use crate::{Backend, DeviceInfo, Element, Error, MathMode, Quantizer, RawArgs, Shape, probe, quantizer};
+use crate::{Backend, DeviceInfo, Element, Error, Kernel, MathMode, Quantizer, RawArgs, Shape, probe, quantizer};
 use half::{bf16, f16};
 use ptq_host::cust::sys::CUstream;
 use std::slice;
@@ -11,10 +11,10 @@ use std::slice;
 /// Quantizes where its [`Backend`] says: on the device of the current context, or on the CPU. The bits are the same.
 ///
 /// ```
-/// use per_token_quant_fp8::{Backend, Element, Executor, Options, RawArgs, Shape};
+/// use per_token_quant_fp8::{Backend, Element, Executor, Kernel, Options, RawArgs, Shape};
 ///
 /// let executor = Executor::new(Some(Backend::Cpu))?; // `None`: as PTQ_BACKEND says, else what there is
-/// executor.load(Element::F32)?;
+/// executor.load(Kernel::PerToken, Element::F32)?;
 /// let x = [7.0_f32, -3.5, 0.0, 1.75]; // x[1, 4]
 /// let (mut q, mut s) = ([0_u8; 4], [0.0_f32; 1]); // q[1, 4], s[1]
 /// let (x, q_, s_) = (x.as_ptr() as u64, q.as_mut_ptr() as u64, s.as_mut_ptr() as u64);
@@ -121,13 +121,13 @@ impl Executor {
         }
     }
 
-    /// Loads the kernels for an element type, as [`Quantizer::load`] does; the CPU has nothing to load.
+    /// Loads the kernels of an operation for an element type, as [`Quantizer::load`] does; the CPU has nothing to load.
     ///
     /// # Errors
     /// Those of [`Quantizer::load`].
-    pub fn load(&self, element: Element) -> Result<(), Error> {
+    pub fn load(&self, kernel: Kernel, element: Element) -> Result<(), Error> {
         match self {
-            Self::Gpu(quantizer) => quantizer.load(element),
+            Self::Gpu(quantizer) => quantizer.load(kernel, element),
             Self::Cpu { .. } => Ok(()),
         }
     }

@@ -71,7 +71,7 @@ pub use ptq_cpu as cpu;
 #[doc(inline)]
 pub use ptq_spec as spec;
 pub use ptq_spec::{
-    ComputeCapability, Dispatch, Element, MathMode, Options, Shape, ShapeError, TARGETS, Target, ZeroRows,
+    ComputeCapability, Dispatch, Element, Kernel, MathMode, Options, Shape, ShapeError, TARGETS, Target, ZeroRows,
 };
 
 #[cfg(feature = "cuda")]

@@ -2,7 +2,7 @@
 
 use per_token_quant_fp8::{ARTIFACTS, Artifact};
 use ptq_spec::per_token::{ENTRIES, Entry, LANES_PER_WARP, Strategy};
-use ptq_spec::{Element, MathMode, TARGETS};
+use ptq_spec::{Element, Kernel, MathMode, TARGETS};
 
 /// The text of one entry, from its name to the brace that ends it.
 fn body<'a>(ptx: &'a str, entry: &str) -> &'a str {
@@ -15,9 +15,9 @@ fn count(text: &str, instruction: &str) -> usize {
     text.lines().filter(|line| line.contains(instruction)).count()
 }
 
-/// Calls `check` with every artifact, entry and entry's text.
+/// Calls `check` with every artifact of per-token quantization, entry and entry's text.
 fn each_entry(check: impl Fn(&Artifact, &Entry, &str, &str)) {
-    for artifact in ARTIFACTS.as_slice() {
+    for artifact in ARTIFACTS.as_slice().iter().filter(|artifact| artifact.kernel == Kernel::PerToken) {
         for entry in ENTRIES {
             let name = format!("{} {}", artifact.stem(), entry.name);
             check(artifact, entry, body(artifact.ptx, entry.name), &name);
@@ -26,20 +26,18 @@ fn each_entry(check: impl Fn(&Artifact, &Entry, &str, &str)) {
 }
 
 #[test]
-fn every_target_math_and_element_is_there_once() {
-    for target in TARGETS {
-        for &math in target.math {
-            for element in Element::ALL {
-                let found = ARTIFACTS
-                    .as_slice()
-                    .iter()
-                    .filter(|a| (a.target, a.math, a.element) == (target, math, element))
-                    .count();
-                assert_eq!(found, 1, "{target} {math} {element}");
+fn every_kernel_target_math_and_element_is_there_once() {
+    let mut planned = 0;
+    for kernel in Kernel::ALL {
+        for target in TARGETS {
+            for (&math, element) in target.math.iter().flat_map(|math| Element::ALL.map(|element| (math, element))) {
+                let is_it = |a: &&Artifact| (a.kernel, a.target, a.math, a.element) == (kernel, target, math, element);
+                let found = ARTIFACTS.as_slice().iter().filter(is_it).count();
+                assert_eq!(found, 1, "{kernel} {target} {math} {element}");
+                planned += 1;
             }
         }
     }
-    let planned: usize = TARGETS.iter().map(|target| target.math.len() * Element::ALL.len()).sum();
     assert_eq!(ARTIFACTS.as_slice().len(), planned);
 }
 
@@ -64,15 +62,14 @@ fn ptx_has_exactly_the_entries() {
         let lines = artifact.ptx.lines();
         let mut names: Vec<_> = lines.filter_map(|line| line.split_once(".entry ")?.1.strip_suffix('(')).collect();
         names.sort_unstable();
-        let mut expected: Vec<_> = ENTRIES.iter().map(|entry| entry.name).collect();
+        let mut expected = artifact.kernel.entries().to_vec();
         expected.sort_unstable();
         assert_eq!(names, expected, "{}", artifact.stem());
         assert_eq!(count(artifact.ptx, ".func"), 0, "{}: functions that are no entries", artifact.stem());
         assert!(artifact.cubin.starts_with(b"\x7fELF"), "{}: the cubin is no ELF file", artifact.stem());
-        for entry in ENTRIES {
-            let name = entry.name.as_bytes();
-            let found = artifact.cubin.windows(name.len()).any(|window| window == name);
-            assert!(found, "{}: no {} in the cubin", artifact.stem(), entry.name);
+        for name in artifact.kernel.entries() {
+            let found = artifact.cubin.windows(name.len()).any(|window| window == name.as_bytes());
+            assert!(found, "{}: no {name} in the cubin", artifact.stem());
         }
     }
 }

@@ -3,7 +3,7 @@
 use half::{bf16, f16};
 use per_token_quant_fp8::cpu::{self, Input, Params};
 use per_token_quant_fp8::{
-    Backend, Element, Error, Executor, MathMode, Options, RawArgs, Shape, ShapeError, ZeroRows, probe,
+    Backend, Element, Error, Executor, Kernel, MathMode, Options, RawArgs, Shape, ShapeError, ZeroRows, probe,
 };
 use ptq_suite::random_rows;
 use std::ptr;
@@ -85,7 +85,7 @@ fn backend_decides_what_a_missing_device_means() {
         Err(reason @ (Error::NoDriver { .. } | Error::NoDevice { .. })) => {
             let auto = Executor::new(Some(Backend::Auto)).unwrap();
             assert_eq!((auto.backend(), auto.math(), auto.sm_count()), (Backend::Cpu, MathMode::Precise, 132));
-            assert_eq!(auto.load(Element::Bf16), Ok(()));
+            assert_eq!(auto.load(Kernel::PerToken, Element::Bf16), Ok(()));
             for backend in [Backend::Aot, Backend::Jit] {
                 assert_eq!(Executor::new(Some(backend)).unwrap_err(), reason);
             }

@@ -3,7 +3,7 @@
 use crate::manifest::{Manifest, Tools};
 use crate::{ArtifactsError, Folders, sources};
 use cuda_builder::{Arch, CudaBuilder, Toolchain};
-use ptq_spec::{Element, MathMode, TARGETS, Target, artifact_stem};
+use ptq_spec::{Element, Kernel, MathMode, TARGETS, Target, artifact_stem};
 use std::fs;
 use std::panic::resume_unwind;
 use std::path::Path;
@@ -12,6 +12,8 @@ use std::thread;
 /// One artifact of the plan.
 #[derive(Debug, Clone, Copy)]
 pub struct Planned {
+    /// The operation.
+    pub kernel: Kernel,
     /// The GPU it is for.
     pub target: &'static Target,
     /// How it computes.
@@ -20,19 +22,20 @@ pub struct Planned {
     pub element: Element,
 }
 
-/// Every artifact, in the order of the targets.
+/// Every artifact, in the order of the operations, then of the targets.
 pub fn plan() -> impl Iterator<Item = Planned> {
-    TARGETS.iter().flat_map(|target| {
-        Element::ALL
-            .into_iter()
-            .flat_map(move |element| target.math.iter().map(move |&math| Planned { target, math, element }))
+    let modes = |target: &'static Target| target.math.iter().map(move |&math| (target, math));
+    let elements = move |(target, math)| Element::ALL.into_iter().map(move |element| (target, math, element));
+    Kernel::ALL.into_iter().flat_map(move |kernel| {
+        let of_kernel = TARGETS.iter().flat_map(modes).flat_map(elements);
+        of_kernel.map(move |(target, math, element)| Planned { kernel, target, math, element })
     })
 }
 
 impl Planned {
     /// File name without extension.
     pub fn stem(&self) -> String {
-        artifact_stem(self.element, self.target, self.math).to_string()
+        artifact_stem(self.kernel, self.element, self.target, self.math).to_string()
     }
 
     fn build(&self, folders: &Folders, toolchain: &Toolchain, out: &Path) -> Result<(), ArtifactsError> {
@@ -44,7 +47,7 @@ impl Planned {
             .fast_sqrt(fast)
             // A fused product and sum rounds once instead of twice, in neither mode of the reference.
             .fma_contraction(false)
-            .features([self.element.name()])
+            .features([self.kernel.name(), self.element.name()])
             .toolchain(toolchain)
             .target_dir(folders.device_target())
             .copy_to(out.join(self.stem() + ".ptx"))

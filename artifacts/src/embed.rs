@@ -56,17 +56,17 @@ fn copy(manifest: &Manifest, folders: &Folders, out_dir: &Path) -> Result<(), Ar
 /// Rust source of the table.
 fn table() -> String {
     let mut text = String::from(
-        "/// The artifacts embedded in this library: PTX and a cubin per target, math mode and element type.\n\
+        "/// The artifacts embedded in this library: PTX and a cubin per operation, target, math mode and element type.\n\
          pub static ARTIFACTS: ::ptq_host::Artifacts = {\n    const TABLE: &[::ptq_host::Artifact] = &[\n",
     );
     for planned in plan() {
         let index = TARGETS.iter().position(|target| target == planned.target).expect("the plan is of these targets");
         let stem = planned.stem();
-        let (math, element) = (planned.math, planned.element);
+        let (kernel, math, element) = (planned.kernel, planned.math, planned.element);
         writeln!(
             text,
-            "        ::ptq_host::Artifact {{ target: &::ptq_spec::TARGETS[{index}], math: ::ptq_spec::MathMode::{math:?}, \
-             element: ::ptq_spec::Element::{element:?}, ptx: include_str!(\"{stem}.ptx\"), \
+            "        ::ptq_host::Artifact {{ kernel: ::ptq_spec::Kernel::{kernel:?}, \
+             target: &::ptq_spec::TARGETS[{index}], math: ::ptq_spec::MathMode::{math:?}, element: ::ptq_spec::Element::{element:?}, ptx: include_str!(\"{stem}.ptx\"), \
              cubin: include_bytes!(\"{stem}.cubin\") }},"
         )
         .expect("a String takes any text");

@@ -1,4 +1,4 @@
-//! The GPU artifacts: PTX and a cubin per (target, math mode, element type), checked in next to this crate.
+//! The GPU artifacts: PTX and a cubin per (operation, target, math mode, element type), checked in next to this crate.
 //!
 //! | room | what |
 //! |---|---|

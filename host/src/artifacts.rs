@@ -1,15 +1,17 @@
 //! The table of compiled kernels: handed over by whoever links the crate, or read from a folder.
 
 use crate::Error;
-use ptq_spec::{ArtifactStem, Element, MathMode, TARGETS, Target, artifact_stem};
+use ptq_spec::{ArtifactStem, Element, Kernel, MathMode, TARGETS, Target, artifact_stem};
 use std::collections::HashMap;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
-/// The kernels of one element type, compiled for one target in one math mode.
+/// The kernels of one operation on one element type, compiled for one target in one math mode.
 #[derive(Debug, Clone, Copy)]
 pub struct Artifact {
+    /// The operation.
+    pub kernel: Kernel,
     /// Compiled for it.
     pub target: &'static Target,
     /// Compiled in it.
@@ -22,14 +24,14 @@ pub struct Artifact {
     pub cubin: &'static [u8],
 }
 
-/// A table of artifacts, at most one for each target, math mode and element type.
+/// A table of artifacts, at most one for each operation, target, math mode and element type.
 #[derive(Debug, Clone, Copy)]
 pub struct Artifacts(pub(crate) &'static [Artifact]);
 
 impl Artifact {
     /// Its name: the file name without extension, `per_token.bf16.sm_90.fast`.
     pub fn stem(&self) -> ArtifactStem {
-        artifact_stem(self.element, self.target, self.math)
+        artifact_stem(self.kernel, self.element, self.target, self.math)
     }
 }
 
@@ -48,12 +50,12 @@ impl Artifacts {
         self.0
     }
 
-    /// The artifact for that element type, target and math mode.
-    pub fn find(self, element: Element, target: &Target, math: MathMode) -> Option<&'static Artifact> {
-        self.0.iter().find(|a| a.element == element && a.target == target && a.math == math)
+    /// The artifact for that operation, element type, target and math mode.
+    pub fn find(self, kernel: Kernel, element: Element, target: &Target, math: MathMode) -> Option<&'static Artifact> {
+        self.0.iter().find(|a| a.kernel == kernel && a.element == element && a.target == target && a.math == math)
     }
 
-    /// Reads `STEM.ptx` and `STEM.cubin` of every target, math mode and element type from a folder, `STEM` as
+    /// Reads `STEM.ptx` and `STEM.cubin` of every operation, target, math mode and element type from a folder, `STEM` as
     /// [`artifact_stem`] spells it. Either file of a pair may be missing, and so may a pair.
     ///
     /// A folder is read once in a process and its contents are kept until the process ends: loaded modules refer to them.
@@ -80,19 +82,14 @@ impl Artifacts {
 fn read_dir(dir: &Path) -> Result<Artifacts, Error> {
     // Bytes first, and nothing is kept of a folder that does not read to its end.
     let mut read = Vec::new();
-    for target in TARGETS {
-        for &math in target.math {
-            for element in Element::ALL {
-                let stem = artifact_stem(element, target, math);
-                let ptx_path = dir.join(format!("{stem}.ptx"));
-                let ptx = read_optional(&ptx_path)?;
-                let ptx =
-                    ptx.map(|bytes| String::from_utf8(bytes).map_err(|e| unreadable(&ptx_path, &e))).transpose()?;
-                let cubin = read_optional(&dir.join(format!("{stem}.cubin")))?;
-                if ptx.is_some() || cubin.is_some() {
-                    read.push((target, math, element, ptx.unwrap_or_default(), cubin.unwrap_or_default()));
-                }
-            }
+    for (kernel, target, math, element) in every() {
+        let stem = artifact_stem(kernel, element, target, math);
+        let ptx_path = dir.join(format!("{stem}.ptx"));
+        let ptx = read_optional(&ptx_path)?;
+        let ptx = ptx.map(|bytes| String::from_utf8(bytes).map_err(|e| unreadable(&ptx_path, &e))).transpose()?;
+        let cubin = read_optional(&dir.join(format!("{stem}.cubin")))?;
+        if ptx.is_some() || cubin.is_some() {
+            read.push((kernel, target, math, element, ptx.unwrap_or_default(), cubin.unwrap_or_default()));
         }
     }
     if read.is_empty() {
@@ -100,7 +97,8 @@ fn read_dir(dir: &Path) -> Result<Artifacts, Error> {
     }
     let table: Vec<Artifact> = read
         .into_iter()
-        .map(|(target, math, element, ptx, cubin)| Artifact {
+        .map(|(kernel, target, math, element, ptx, cubin)| Artifact {
+            kernel,
             target,
             math,
             element,
@@ -109,6 +107,15 @@ fn read_dir(dir: &Path) -> Result<Artifacts, Error> {
         })
         .collect();
     Ok(Artifacts(table.leak()))
+}
+
+/// Everything that an artifact may be of.
+pub(crate) fn every() -> impl Iterator<Item = (Kernel, &'static Target, MathMode, Element)> {
+    let modes = |target: &'static Target| target.math.iter().map(move |&math| (target, math));
+    let elements = |(target, math)| Element::ALL.into_iter().map(move |element| (target, math, element));
+    let of_kernel = move || TARGETS.iter().flat_map(modes).flat_map(elements);
+    let kernels = Kernel::ALL.into_iter();
+    kernels.flat_map(move |kernel| of_kernel().map(move |(target, math, element)| (kernel, target, math, element)))
 }
 
 fn read_optional(path: &Path) -> Result<Option<Vec<u8>>, Error> {
@@ -159,12 +166,12 @@ mod tests {
         let sm_80 = Target::by_name("sm_80").unwrap();
         let sm_90 = Target::by_name("sm_90").unwrap();
         assert_eq!(artifacts.0.len(), 2);
-        let bf16 = artifacts.find(Element::Bf16, sm_90, MathMode::Fast).unwrap();
+        let bf16 = artifacts.find(Kernel::PerToken, Element::Bf16, sm_90, MathMode::Fast).unwrap();
         assert_eq!((bf16.ptx, bf16.cubin), (".version 7.8", &[][..]));
         assert_eq!(bf16.stem().to_string(), "per_token.bf16.sm_90.fast");
-        let f32 = artifacts.find(Element::F32, sm_80, MathMode::Precise).unwrap();
+        let f32 = artifacts.find(Kernel::PerToken, Element::F32, sm_80, MathMode::Precise).unwrap();
         assert_eq!((f32.ptx, f32.cubin), ("", &[1, 2, 3][..]));
-        assert!(artifacts.find(Element::Bf16, sm_90, MathMode::Precise).is_none());
+        assert!(artifacts.find(Kernel::PerToken, Element::Bf16, sm_90, MathMode::Precise).is_none());
         // The same memory the second time.
         assert!(std::ptr::eq(from_dir(&dir.0).unwrap().0, artifacts.0));
     }

@@ -4,7 +4,6 @@ use crate::driver::{self, Context, DriverError};
 use crate::selection::Candidate;
 use crate::{Artifact, Backend, Error, cubin};
 use cust::sys::{CUfunc_st, CUfunction, CUmodule};
-use ptq_spec::per_token::{ENTRIES, Entry};
 use std::collections::HashMap;
 use std::ffi::CString;
 use std::ptr;
@@ -18,8 +17,8 @@ pub(crate) struct Module {
     handle: CUmodule,
     artifact: &'static Artifact,
     backend: Backend,
-    /// In the order of [`ENTRIES`]; null until first asked for.
-    functions: [AtomicPtr<CUfunc_st>; ENTRIES.len()],
+    /// In the order of [`ptq_spec::Kernel::entries`]; null until first asked for.
+    functions: Box<[AtomicPtr<CUfunc_st>]>,
 }
 
 // SAFETY: the handle is a number to the driver, whose functions may be called on any thread; no field is changed but
@@ -105,7 +104,7 @@ impl Module {
         let handle =
             loaded.map_err(|(code, log)| Error::Load { stem: artifact.stem().to_string(), backend, code, log })?;
         tracing::debug!(stem = %artifact.stem(), %backend, elapsed = ?start.elapsed(), "loaded a module");
-        let functions = std::array::from_fn(|_| AtomicPtr::new(ptr::null_mut()));
+        let functions = artifact.kernel.entries().iter().map(|_| AtomicPtr::new(ptr::null_mut())).collect();
         Ok(Self { handle, artifact, backend, functions })
     }
 
@@ -117,15 +116,16 @@ impl Module {
         self.backend
     }
 
-    /// The kernel of that entry, which is one of [`ENTRIES`]. The module's context is current.
-    pub fn function(&self, entry: &'static Entry) -> Result<Function, Error> {
-        let missing = |code| Error::NoEntry { stem: self.artifact.stem().to_string(), entry: entry.name, code };
-        let index = ENTRIES.iter().position(|e| e == entry).ok_or_else(|| missing(DriverError::NOT_FOUND))?;
+    /// The entry of that name, which is one of the artifact's operation. The module's context is current.
+    pub fn function(&self, entry: &'static str) -> Result<Function, Error> {
+        let missing = |code| Error::NoEntry { stem: self.artifact.stem().to_string(), entry, code };
+        let entries = self.artifact.kernel.entries();
+        let index = entries.iter().position(|&name| name == entry).ok_or_else(|| missing(DriverError::NOT_FOUND))?;
         let known = self.functions[index].load(Ordering::Acquire);
         if !known.is_null() {
             return Ok(Function(known));
         }
-        let name = CString::new(entry.name).map_err(|_| missing(DriverError::NOT_FOUND))?;
+        let name = CString::new(entry).map_err(|_| missing(DriverError::NOT_FOUND))?;
         // SAFETY: `handle` is loaded and never unloaded, and its context is current, hence exists.
         let function = unsafe { driver::module_function(self.handle, &name) }.map_err(missing)?;
         // Threads that race here store the same handle.
@@ -156,10 +156,11 @@ fn image(candidate: Candidate) -> Result<Vec<u8>, Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ptq_spec::{Element, MathMode, TARGETS};
+    use ptq_spec::{Element, Kernel, MathMode, TARGETS};
 
     fn candidate(backend: Backend, ptx: &'static str, cubin: &'static [u8]) -> Candidate {
-        let artifact = Artifact { target: &TARGETS[0], math: MathMode::Precise, element: Element::F32, ptx, cubin };
+        let (kernel, target, math) = (Kernel::PerToken, &TARGETS[0], MathMode::Precise);
+        let artifact = Artifact { kernel, target, math, element: Element::F32, ptx, cubin };
         Candidate { backend, artifact: Box::leak(Box::new(artifact)) }
     }
 

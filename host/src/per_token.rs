@@ -9,7 +9,7 @@ use cust::memory::{DeviceBuffer, DeviceSlice};
 use cust::stream::Stream;
 use cust::sys::CUstream;
 use ptq_spec::shape::check_spans;
-use ptq_spec::{Element, MathMode, Options, Shape, Target, artifact_stem};
+use ptq_spec::{Element, Kernel, MathMode, Options, Shape, Target, artifact_stem};
 use std::marker::PhantomData;
 use std::ptr;
 
@@ -182,12 +182,12 @@ impl Quantizer {
     /// Finds kernel and plan for at least one row, in the quantizer's context, which is current.
     fn resolve(&self, args: &RawArgs) -> Result<(Launch, Choice), Error> {
         let RawArgs { element, x, q, s, shape, options } = *args;
-        let module = self.module(element)?;
+        let module = self.module(Kernel::PerToken, element)?;
         let artifact = module.artifact();
         let call = Call { element, hidden: shape.hidden(), x, q };
         let plan = self.plan_for(artifact.target, call)?;
         let launch = Launch {
-            function: module.function(plan.entry)?,
+            function: module.function(plan.entry.name)?,
             x,
             q,
             s,
@@ -217,7 +217,7 @@ impl Quantizer {
 fn report(args: &RawArgs, choice: &Choice, asked: &Quantizer) {
     let forced = asked.forced();
     tracing::debug!(
-        artifact = %artifact_stem(args.element, choice.target, choice.math),
+        artifact = %artifact_stem(Kernel::PerToken, args.element, choice.target, choice.math),
         backend = %choice.backend,
         backend_asked = %asked.backend(),
         target_forced = forced.target,

@@ -7,8 +7,7 @@ use crate::modules::{self, Module};
 use crate::policy::{self, Call, Plan};
 use crate::selection::Request;
 use crate::{Artifacts, Backend, DeviceInfo, Error, device};
-use ptq_spec::per_token::ENTRIES;
-use ptq_spec::{Element, MathMode, Target};
+use ptq_spec::{Element, Kernel, MathMode, Target};
 use std::num::NonZeroU32;
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
@@ -33,8 +32,8 @@ pub struct Quantizer {
     sm_count: u32,
     plan: Option<Plan>,
     grid_limit: u32,
-    /// Modules in use, by element type: a short cut past the locks of the cache of all modules.
-    modules: [OnceLock<&'static Module>; Element::ALL.len()],
+    /// Modules in use, by operation and element type: a short cut past the locks of the cache of all modules.
+    modules: [[OnceLock<&'static Module>; Element::ALL.len()]; Kernel::ALL.len()],
 }
 
 /// What a caller took out of the policy's hands.
@@ -183,17 +182,17 @@ impl Quantizer {
         self.sm_count
     }
 
-    /// Loads the kernels for an element type, as the first call would: before a stream is captured, and to have the time
+    /// Loads the kernels of an operation for an element type, as the first call would: before a stream is captured, and to have the time
     /// that it takes, of compiling PTX above all, when an engine starts. Afterwards neither this quantizer nor its clones
-    /// load anything for that element type, unless `with_backend`, `with_target` or `with_math` choose other kernels.
+    /// load anything for that operation and element type, unless `with_backend`, `with_target` or `with_math` choose other kernels.
     ///
     /// # Errors
     /// Those of [`Quantizer::prepare`] on contexts and artifacts. The next call tries again.
-    pub fn load(&self, element: Element) -> Result<(), Error> {
+    pub fn load(&self, kernel: Kernel, element: Element) -> Result<(), Error> {
         self.home.check()?;
-        let module = self.module(element)?;
+        let module = self.module(kernel, element)?;
         // With lazy loading, which is the driver's default, a kernel is loaded when it is first asked for.
-        ENTRIES.iter().try_for_each(|entry| module.function(entry).map(|_| ()))
+        kernel.entries().iter().try_for_each(|entry| module.function(entry).map(|_| ()))
     }
 
     /// The backend as chosen, which may be [`Backend::Auto`]; [`crate::Prepared::plan`] says what it came to.
@@ -214,9 +213,9 @@ impl Quantizer {
         &self.home
     }
 
-    /// The module for an element type. The quantizer's context is current.
-    pub(crate) fn module(&self, element: Element) -> Result<&'static Module, Error> {
-        let known = &self.modules[element as usize];
+    /// The module of an operation for an element type. The quantizer's context is current.
+    pub(crate) fn module(&self, kernel: Kernel, element: Element) -> Result<&'static Module, Error> {
+        let known = &self.modules[kernel as usize][element as usize];
         if let Some(module) = known.get() {
             return Ok(module);
         }
@@ -226,6 +225,7 @@ impl Quantizer {
             device: self.home.device.capability,
             target: self.target,
             math: self.math,
+            kernel,
             element,
         };
         let (first, second) = request.candidates(self.backend)?;

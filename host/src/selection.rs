@@ -2,7 +2,7 @@
 
 use crate::environment::Environment;
 use crate::{Artifact, Artifacts, Error};
-use ptq_spec::{ComputeCapability, Element, MathMode, TARGETS, Target, artifact_stem};
+use ptq_spec::{ComputeCapability, Element, Kernel, MathMode, TARGETS, Target, artifact_stem};
 use std::fmt;
 use std::path::Path;
 use std::str::FromStr;
@@ -35,6 +35,7 @@ pub(crate) struct Request<'a> {
     /// Forced target.
     pub target: Option<&'static Target>,
     pub math: MathMode,
+    pub kernel: Kernel,
     pub element: Element,
 }
 
@@ -114,10 +115,10 @@ impl Request<'_> {
             return Err(Error::TargetMath { target: target.name, expected: target.math, math: self.math });
         }
         let holds = |a: &&Artifact| if backend == Backend::Aot { !a.cubin.is_empty() } else { !a.ptx.is_empty() };
-        match self.artifacts.find(self.element, target, self.math).filter(holds) {
+        match self.artifacts.find(self.kernel, self.element, target, self.math).filter(holds) {
             Some(artifact) => Ok(Candidate { backend, artifact }),
             None => Err(Error::NoArtifact {
-                stem: artifact_stem(self.element, target, self.math).to_string(),
+                stem: artifact_stem(self.kernel, self.element, target, self.math).to_string(),
                 backend,
                 dir: self.dir.map(Path::to_owned),
             }),
@@ -156,18 +157,19 @@ impl Request<'_> {
 mod tests {
     use super::*;
     use crate::Artifact;
+    use crate::artifacts::every;
 
     /// A table with every artifact of every target.
     pub(crate) fn full_table() -> Artifacts {
-        let mut table = Vec::new();
-        for target in TARGETS {
-            for &math in target.math {
-                for element in Element::ALL {
-                    table.push(Artifact { target, math, element, ptx: "ptx", cubin: b"cubin" });
-                }
-            }
-        }
-        Artifacts(table.leak())
+        let table = every().map(|(kernel, target, math, element)| Artifact {
+            kernel,
+            target,
+            math,
+            element,
+            ptx: "ptx",
+            cubin: b"cubin",
+        });
+        Artifacts(table.collect::<Vec<_>>().leak())
     }
 
     fn request(device: (u32, u32)) -> Request<'static> {
@@ -178,6 +180,7 @@ mod tests {
             device,
             target: None,
             math: MathMode::of_reference(device),
+            kernel: Kernel::PerToken,
             element: Element::Bf16,
         }
     }

@@ -101,6 +101,9 @@ macro_rules! table {
             elements_per_vector: $elements,
             vectors_per_thread: $vectors,
         }),*];
+
+        /// Their names, in the same order.
+        pub const ENTRY_NAMES: &[&str] = &[$(stringify!($name)),*];
     };
 }
 for_each_per_token_entry!(table);

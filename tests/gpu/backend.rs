@@ -5,7 +5,7 @@ use crate::child::Body;
 use crate::errors::{expect, precise};
 use crate::{Outcome, Test, child, enter, open};
 use per_token_quant_fp8::cust::stream::{Stream, StreamFlags};
-use per_token_quant_fp8::{Backend, Element, Error, Executor, MathMode, quantizer};
+use per_token_quant_fp8::{Backend, Element, Error, Executor, Kernel, MathMode, quantizer};
 
 /// What runs in processes of their own.
 pub const CHILDREN: &[Body] = &[
@@ -33,7 +33,7 @@ fn executor() -> Outcome {
     }
     // The mode that every target has.
     let (on_device, quantizer) = (on_device.with_math(MathMode::Precise)?, quantizer.with_math(MathMode::Precise)?);
-    on_device.load(Element::F32)?;
+    on_device.load(Kernel::PerToken, Element::F32)?;
     let stream = Stream::new(StreamFlags::NON_BLOCKING, None)?;
     let mut bare = Bare::new(65, 1368)?;
     // SAFETY: the stream lives in this function; the context is the tests', here and below.
@@ -70,7 +70,7 @@ fn environment_jit() -> Outcome {
 fn environment_cpu() -> Outcome {
     in_context()?;
     equal("the executor's", Executor::new(None)?.backend(), Backend::Cpu)?;
-    expect("load", precise()?.load(Element::F32), |e| *e == Error::CpuBackend)?;
+    expect("load", precise()?.load(Kernel::PerToken, Element::F32), |e| *e == Error::CpuBackend)?;
     let bare = Bare::new(3, 64)?;
     // SAFETY: the null stream is the context's.
     let launched = unsafe { bare.quantize(&precise()?, std::ptr::null_mut()) };

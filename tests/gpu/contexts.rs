@@ -12,7 +12,7 @@ use per_token_quant_fp8::cust::memory::DeviceBuffer;
 use per_token_quant_fp8::cust::module::Module;
 use per_token_quant_fp8::cust::stream::{Stream, StreamFlags};
 use per_token_quant_fp8::cust::{launch, sys};
-use per_token_quant_fp8::{Element, Error, Options, Quantizer, Shape};
+use per_token_quant_fp8::{Element, Error, Kernel, Options, Quantizer, Shape};
 use std::error;
 use std::ptr;
 
@@ -81,7 +81,7 @@ fn two_at_once() -> Outcome {
         // SAFETY: nothing is launched in another context than the quantizer's.
         let launched = unsafe { bare.quantize(quantizer, ptr::null_mut()) };
         expect("a launch", launched, |e| matches!(e, Error::ContextMismatch { .. }))?;
-        let loaded = quantizer.load(Element::F32);
+        let loaded = quantizer.load(Kernel::PerToken, Element::F32);
         expect("load", loaded, |e| matches!(e, Error::ContextMismatch { .. }))?;
         for context in &contexts {
             CurrentContext::set_current(context)?;
@@ -166,7 +166,7 @@ fn broken_by_a_kernel() -> Outcome {
         // SAFETY: the null stream is the current context's.
         expect("quantize_raw", unsafe { bare.quantize(&quantizer, ptr::null_mut()) }, is)?;
         // Not loaded yet.
-        expect("load", quantizer.load(Element::F16), is)?;
+        expect("load", quantizer.load(Kernel::PerToken, Element::F16), is)?;
     }
 
     drop((module, stream, x, q, s, bare));

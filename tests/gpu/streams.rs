@@ -10,7 +10,7 @@ use crate::{Outcome, Test, allocations, child, enter, open};
 use per_token_quant_fp8::cust::context::CurrentContext;
 use per_token_quant_fp8::cust::stream::{Stream, StreamFlags};
 use per_token_quant_fp8::cust::sys::{self, CUresult, CUstream};
-use per_token_quant_fp8::{Artifact, Backend, Element, MathMode, Quantizer};
+use per_token_quant_fp8::{Artifact, Backend, Element, Kernel, MathMode, Quantizer};
 use std::error::Error;
 use std::hint::black_box;
 use std::ptr;
@@ -128,7 +128,7 @@ fn graph_replay() -> Outcome {
         let artifacts = changed(|a| Artifact { ptx: a.ptx.to_owned().leak(), cubin: a.cubin.to_owned().leak(), ..*a });
         let quantizer = Quantizer::new(artifacts)?.with_math(MathMode::Precise)?.with_backend(backend);
         let loads = Count::of(LOADED);
-        loads.during(|| quantizer.load(Element::F32))?;
+        loads.during(|| quantizer.load(Kernel::PerToken, Element::F32))?;
         if loads.get() != 1 {
             return Err(format!("{backend}: `load` loaded {} modules, expected 1", loads.get()).into());
         }

@@ -7,7 +7,7 @@ use cuda_builder::Toolchain;
 use ptq_artifacts::build::{Planned, plan};
 use ptq_artifacts::check::Checked;
 use ptq_artifacts::{ArtifactsError, Folders};
-use ptq_spec::{Element, TARGETS};
+use ptq_spec::{Element, Kernel, TARGETS};
 use std::path::PathBuf;
 use std::time::Instant;
 
@@ -15,11 +15,14 @@ use std::time::Instant;
 #[derive(Args)]
 pub struct Options {
     /// Build afresh and compare with artifacts/ byte for byte, instead of replacing it.
-    #[arg(long, conflicts_with_all = ["out", "target", "element"])]
+    #[arg(long, conflicts_with_all = ["out", "kernel", "target", "element"])]
     check: bool,
     /// Build into this folder, for PTQ_ARTIFACTS, instead of artifacts/.
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
+    /// Build this operation only; needs --out.
+    #[arg(long, requires = "out", value_parser = PossibleValuesParser::new(Kernel::ALL.map(Kernel::name)))]
+    kernel: Option<String>,
     /// Build this target only; needs --out.
     #[arg(long, requires = "out", value_parser = PossibleValuesParser::new(TARGETS.iter().map(|target| target.name)))]
     target: Option<String>,
@@ -47,7 +50,8 @@ pub fn run(options: &Options) -> Result<(), ArtifactsError> {
         let toolchain = Toolchain::find(Some(folders.root()))?;
         let out = options.out.clone().unwrap_or_else(|| folders.artifacts());
         let wanted = |planned: &Planned| {
-            options.target.as_deref().is_none_or(|name| name == planned.target.name)
+            options.kernel.as_deref().is_none_or(|name| name == planned.kernel.name())
+                && options.target.as_deref().is_none_or(|name| name == planned.target.name)
                 && options.element.as_deref().is_none_or(|name| name == planned.element.name())
         };
         println!("building {} artifacts", plan().filter(wanted).count());

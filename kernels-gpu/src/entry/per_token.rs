@@ -5,7 +5,6 @@ macro_rules! entries {
     ($element:ty) => {
         type Element = $element;
         ptq_spec::for_each_per_token_entry!(define_entries);
-        use $crate::entry::per_token::define_entries;
     };
 }
 
@@ -54,7 +53,25 @@ macro_rules! words {
     };
 }
 
-pub(crate) use {body, define_entries, entries, words};
+pub(crate) use {body, entries, words};
+
+#[cfg(feature = "bf16")]
+pub mod bf16 {
+    //! Entries for bfloat16 input.
+    super::entries!(crate::element::Bf16);
+}
+
+#[cfg(feature = "f16")]
+pub mod f16 {
+    //! Entries for IEEE binary16 input.
+    super::entries!(crate::element::F16);
+}
+
+#[cfg(feature = "f32")]
+pub mod f32 {
+    //! Entries for IEEE binary32 input.
+    super::entries!(crate::element::F32);
+}
 
 use crate::element::Element;
 use crate::row::{self, Arguments, Member};

@@ -11,9 +11,9 @@ macro_rules! table {
         pub fn kernel(element: Element, name: &str) -> Kernel {
             match (element, name) {
                 $(
-                    (Element::F16, stringify!($name)) => ptq_kernels::entry::f16::$name,
-                    (Element::Bf16, stringify!($name)) => ptq_kernels::entry::bf16::$name,
-                    (Element::F32, stringify!($name)) => ptq_kernels::entry::f32::$name,
+                    (Element::F16, stringify!($name)) => ptq_kernels::entry::per_token::f16::$name,
+                    (Element::Bf16, stringify!($name)) => ptq_kernels::entry::per_token::bf16::$name,
+                    (Element::F32, stringify!($name)) => ptq_kernels::entry::per_token::f32::$name,
                 )*
                 _ => panic!("no entry {name}"),
             }

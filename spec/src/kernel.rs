@@ -1,0 +1,37 @@
+//! The operations that are compiled.
+
+use crate::per_token;
+use core::fmt;
+
+/// An operation of the GPU: kernels that are compiled, embedded and loaded together, one artifact for each element type,
+/// target and math mode.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Kernel {
+    /// Per-token quantization: [`crate::per_token`].
+    PerToken,
+}
+
+impl Kernel {
+    /// Every operation.
+    pub const ALL: [Self; 1] = [Self::PerToken];
+
+    /// Lower-case name: in file names of artifacts, as cargo feature of the kernels' crate, in errors.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::PerToken => per_token::KERNEL,
+        }
+    }
+
+    /// Symbols of its entries, the same in every artifact.
+    pub const fn entries(self) -> &'static [&'static str] {
+        match self {
+            Self::PerToken => per_token::ENTRY_NAMES,
+        }
+    }
+}
+
+impl fmt::Display for Kernel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
