@@ -335,14 +335,14 @@ pub(crate) mod tests {
         let error = quantizer(9, 0, with_backend("gpu")).unwrap_err();
         assert_eq!(error, Error::UnknownBackend { name: "gpu".to_owned() });
         let on_cpu = quantizer(9, 0, with_backend("cpu")).unwrap();
-        assert_eq!(on_cpu.module(Element::F32).unwrap_err(), Error::CpuBackend);
+        assert_eq!(on_cpu.module(Kernel::PerToken, Element::F32).unwrap_err(), Error::CpuBackend);
     }
 
     #[test]
     fn missing_artifact_and_math_of_a_target_are_errors_of_their_own() {
-        let error = h200().module(Element::F16).unwrap_err();
+        let error = h200().module(Kernel::PerToken, Element::F16).unwrap_err();
         assert!(matches!(error, Error::NoArtifact { dir: None, .. }), "{error}");
-        let error = h200().with_target("sm_89").unwrap().module(Element::F16).unwrap_err();
+        let error = h200().with_target("sm_89").unwrap().module(Kernel::PerToken, Element::F16).unwrap_err();
         assert!(matches!(error, Error::TargetMath { target: "sm_89", math: MathMode::Fast, .. }), "{error}");
     }
 
