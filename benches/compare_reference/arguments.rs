@@ -1,17 +1,14 @@
 //! What is asked for on the command line.
 
+use crate::seed;
 use per_token_quant_fp8::Element;
 
 /// (rows, hidden).
-pub type Shape = (usize, usize);
+pub type Shape = (u64, u64);
 
-/// The shapes that SGLang's own benchmark runs: every number of tokens with every hidden size.
-const SEED_TOKENS: [usize; 6] = [1, 39, 128, 512, 1392, 7807];
-const SEED_HIDDEN: [usize; 6] = [512, 1076, 1368, 1536, 2048, 4096];
-
-/// With these, all shapes.
-const MORE_TOKENS: [usize; 2] = [16384, 65536];
-const MORE_HIDDEN: [usize; 2] = [7168, 16384];
+/// With the seed matrix, all shapes.
+const MORE_TOKENS: [u64; 2] = [16384, 65536];
+const MORE_HIDDEN: [u64; 2] = [7168, 16384];
 
 /// Element types and shapes to measure, in order.
 #[derive(Debug, PartialEq)]
@@ -30,7 +27,7 @@ impl Arguments {
             match (Element::ALL.into_iter().find(|e| e.name() == argument), shape) {
                 (Some(element), _) => elements.push(element),
                 (_, Some((rows, hidden))) if rows > 0 && hidden > 0 => shapes.push((rows, hidden)),
-                _ if argument == "seed" => shapes.extend(seed()),
+                _ if argument == "seed" => shapes.extend(seed_shapes()),
                 _ => return Err(format!("`{argument}` is no element type, no ROWSxHIDDEN, and not `seed`")),
             }
         }
@@ -38,19 +35,19 @@ impl Arguments {
             elements.extend(Element::ALL);
         }
         if shapes.is_empty() {
-            shapes.extend(seed());
-            shapes.extend(product(&SEED_TOKENS, &MORE_HIDDEN));
-            shapes.extend(product(&MORE_TOKENS, &SEED_HIDDEN));
+            shapes.extend(seed_shapes());
+            shapes.extend(product(&seed::TOKENS, &MORE_HIDDEN));
+            shapes.extend(product(&MORE_TOKENS, &seed::HIDDEN));
             shapes.extend(product(&MORE_TOKENS, &MORE_HIDDEN));
         }
         Ok(Self { elements, shapes })
     }
 }
 
-fn seed() -> impl Iterator<Item = Shape> {
-    product(&SEED_TOKENS, &SEED_HIDDEN)
+fn seed_shapes() -> impl Iterator<Item = Shape> {
+    product(&seed::TOKENS, &seed::HIDDEN)
 }
 
-fn product(tokens: &'static [usize], hidden: &'static [usize]) -> impl Iterator<Item = Shape> {
+fn product(tokens: &'static [u64], hidden: &'static [u64]) -> impl Iterator<Item = Shape> {
     tokens.iter().flat_map(move |&rows| hidden.iter().map(move |&hidden| (rows, hidden)))
 }

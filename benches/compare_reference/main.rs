@@ -22,6 +22,7 @@ mod median;
 #[path = "../gpu/record.rs"]
 mod record;
 mod rounds;
+mod seed;
 #[path = "../../tests/gpu/sglang.rs"]
 mod sglang;
 mod subjects;
@@ -52,7 +53,7 @@ struct Bench {
 struct Cell<'a> {
     input: &'a Block,
     slots: Slots,
-    rows: usize,
+    rows: u64,
 }
 
 /// The rows of which inputs consist, and what vLLM makes of them.
@@ -102,7 +103,7 @@ fn run(arguments: &Arguments) -> Result<(), BoxError> {
     for &(rows, hidden) in &arguments.shapes {
         for &element in &arguments.elements {
             let input = &inputs[&(element, hidden)];
-            let cell = Cell { input, slots: Slots::new(&input.input, rows as u64)?, rows };
+            let cell = Cell { input, slots: Slots::new(&input.input, rows)?, rows };
             if sweep {
                 sweep::measure(&bench, cell, &mut record)?;
             } else {
@@ -116,7 +117,7 @@ fn run(arguments: &Arguments) -> Result<(), BoxError> {
 
 /// The record, with its lines about machine and method.
 fn start_record(bench: &Bench, subjects: &Subjects, sweep: bool) -> Result<Record, BoxError> {
-    const WARM_UP: (Element, usize, u64) = (Element::Bf16, 4096, 1392);
+    const WARM_UP: (Element, u64, u64) = (Element::Bf16, 4096, 1392);
     let (element, hidden, rows) = WARM_UP;
     let slots = Slots::new(&Input::new(element, hidden, bench.quantizer.math())?, rows)?;
     let replay = bench.replay(&slots, |slot| bench.launch(&bench.quantizer, &slots, slot))?;

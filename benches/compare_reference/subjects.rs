@@ -109,7 +109,8 @@ impl Subjects {
                 sys::cuMemcpyDtoDAsync_v2(to.address(slot), slots.args(slot).x, half, stream.as_inner())
             })
         })?));
-        lanes.push(Some(bench.replay(slots, |_| self.empty.launch(stream))?));
+        let empty = self.empty.kernel()?;
+        lanes.push(Some(bench.replay(slots, |_| empty.launch(stream))?));
 
         let medians = rounds::medians(&lanes.replays, REPETITIONS)?;
         let micros = lanes.columns.iter().map(|lane| lane.map(|lane| medians[lane])).collect();

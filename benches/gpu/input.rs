@@ -29,11 +29,11 @@ pub struct Expected {
 
 impl Input {
     /// Ordinary values; no row has scale zero, so that neither options nor dispatch show.
-    pub fn new(element: Element, hidden: usize, math: MathMode) -> Result<Self, BoxError> {
+    pub fn new(element: Element, hidden: u64, math: MathMode) -> Result<Self, BoxError> {
         // Odd, so that rows which a kernel works on together begin everywhere in the block.
-        let block = (BLOCK_ELEMENTS / hidden) | 1;
-        let case = cases::ordinary(element, block, hidden, Params::new(math));
-        let (mut q, mut s) = (vec![0; block * hidden], vec![0.0_f32; block]);
+        let block = (BLOCK_ELEMENTS / hidden as usize) | 1;
+        let case = cases::ordinary(element, block, hidden as usize, Params::new(math));
+        let (mut q, mut s) = (vec![0; block * hidden as usize], vec![0.0_f32; block]);
         let x: &[u8] = match &*case.x {
             Tensor::F16(x) => {
                 ptq_cpu::quantize(x.operand(), &mut q, &mut s, case.shape, case.params)?;
@@ -49,6 +49,6 @@ impl Input {
             }
         };
         let contract = Expected { q, s: bytemuck::cast_slice(&s).to_vec() };
-        Ok(Self { element, hidden: hidden as u64, x: x.to_vec(), contract })
+        Ok(Self { element, hidden, x: x.to_vec(), contract })
     }
 }

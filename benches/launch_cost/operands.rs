@@ -1,6 +1,7 @@
 //! One short row on the device, and a stream.
 
 use crate::BoxError;
+use per_token_quant_fp8::cust::context::CurrentContext;
 use per_token_quant_fp8::cust::memory::{CopyDestination, DeviceBuffer};
 use per_token_quant_fp8::cust::stream::{Stream, StreamFlags};
 use per_token_quant_fp8::{GpuElement, MathMode, Options, RawArgs, Shape, ShapeError, cpu};
@@ -20,13 +21,16 @@ pub struct Operands<T: GpuElement> {
 impl<T: GpuElement> Operands<T> {
     /// `one` is 1.
     pub fn new(one: T) -> Result<Self, BoxError> {
-        Ok(Self {
+        let operands = Self {
             x: DeviceBuffer::from_slice(&[one; HIDDEN])?,
             q: DeviceBuffer::from_slice(&[0xFF; HIDDEN])?,
             s: DeviceBuffer::from_slice(&[f32::NAN])?,
             shape: Shape::new(1, HIDDEN as u64)?,
             stream: Stream::new(StreamFlags::NON_BLOCKING, None)?,
-        })
+        };
+        // The copies are in the default stream, for which a non-blocking one does not wait.
+        CurrentContext::synchronize()?;
+        Ok(operands)
     }
 
     /// The call by addresses.

@@ -11,7 +11,7 @@ use ptq_spec::Element;
 use std::time::Duration;
 
 /// (rows, hidden).
-const SHAPES: [(u64, usize); 3] = [(1, 4096), (128, 4096), (7807, 4096)];
+const SHAPES: [(u64, u64); 3] = [(1, 4096), (128, 4096), (7807, 4096)];
 
 pub fn benches(criterion: &mut Criterion) {
     match open().expect("driver and device work") {
