@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
 #[path = "../../../benches/compare_reference/seed.rs"]
-mod seed;
+pub mod seed;
 
 /// (element type, geometric mean over SGLang's time at least, aim).
 const MEANS: [(Element, f64, f64); 3] =

@@ -1,5 +1,6 @@
 //! The report on records that were made up.
 
+use super::matrix::seed;
 use super::*;
 use crate::record::{compare, launch};
 
@@ -21,12 +22,10 @@ fn page(dir: &tempfile::TempDir) -> String {
     fs::read_to_string(dir.path().join(PAGE)).unwrap()
 }
 
-const SEED: [[u64; 6]; 2] = [[1, 39, 128, 512, 1392, 7807], [512, 1076, 1368, 1536, 2048, 4096]];
-
 /// A matrix in which ours takes 1 µs, SGLang `sglang` µs in every shape of the seed matrix, vLLM 3 µs; and one large shape.
 fn matrix(sglang: f64, copy: f64) -> String {
     let mut text = format!("# record: {}\n# gpu: made up\n{}\n", compare::MATRIX, compare::MATRIX_COLUMNS.join(","));
-    let shapes = SEED[0].iter().flat_map(|&rows| SEED[1].map(|hidden| (rows, hidden))).chain([(65536, 4096)]);
+    let shapes = seed::TOKENS.iter().flat_map(|&rows| seed::HIDDEN.map(|hidden| (rows, hidden))).chain([(65536, 4096)]);
     for (rows, hidden) in shapes {
         for element in ["f16", "bf16", "f32"] {
             let bytes = rows * hidden * 3;
