@@ -64,8 +64,13 @@ pub fn heat_map(
 /// White at one, full green at twice as fast and full red at half, by the logarithm.
 fn colour(ratio: f64) -> String {
     let strength = ratio.log2().clamp(-1.0, 1.0);
-    let other = (255.0 - 155.0 * strength.abs()).round() as u8;
-    if strength < 0.0 { format!("#ff{other:02x}{other:02x}") } else { format!("#{other:02x}e0{other:02x}") }
+    let less = |most: f64| (255.0 - most * strength.abs()).round() as u8;
+    let (own, others) = (less(40.0), less(160.0));
+    if strength < 0.0 {
+        format!("#{own:02x}{others:02x}{others:02x}")
+    } else {
+        format!("#{others:02x}{own:02x}{others:02x}")
+    }
 }
 
 /// GB/s over bytes, both as they are measured, bytes on a scale of powers of two.

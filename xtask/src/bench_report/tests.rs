@@ -44,6 +44,21 @@ fn launches(prepared: f64) -> String {
     text + "prepare,Quantizer::prepare,bf16,1,us,1.5\nfirst use,aot,f16,1,ms,3\nfirst use,aot,f32,1,ms,11\n"
 }
 
+fn cpu() -> String {
+    let mut text = format!("# record: {}\n{}\n", record::CPU, record::CPU_COLUMNS.join(","));
+    for (math, subject, millis) in [
+        ("precise", "ours", 2.0),
+        ("precise", "ours new outputs", 4.0),
+        ("precise", "torch.compile", 5.0),
+        ("fast", "ours", 3.0),
+        ("precise", "ours beside fast", 2.5),
+    ] {
+        // The smaller shape would have other ratios.
+        text += &format!("bf16,64,64,{math},2,{subject},1\nbf16,4096,4096,{math},2,{subject},{millis}\n");
+    }
+    text
+}
+
 /// The line of the table of goals that begins so.
 fn goal(page: &str, begin: &str) -> String {
     page.lines().find(|line| line.starts_with(&format!("| {begin}"))).unwrap_or_default().to_owned()
@@ -61,7 +76,7 @@ fn without_records_the_page_says_so() {
 
 #[test]
 fn goals_are_judged_by_the_numbers() {
-    let dir = workspace(&[("a.csv", matrix(1.3, 0.96)), ("b.csv", launches(2.1))]);
+    let dir = workspace(&[("a.csv", matrix(1.3, 0.96)), ("b.csv", launches(2.1)), ("c.csv", cpu())]);
     update(dir.path(), false).unwrap();
     let page = page(&dir);
     for (begin, value, holds) in [
@@ -73,6 +88,9 @@ fn goals_are_judged_by_the_numbers() {
         ("launch of a `Prepared` over `cuLaunchKernel`, threads: 8", "1.050", true),
         ("`Quantizer::prepare`", "1.500 µs", true),
         ("first use, aot", "11.000 ms (f32)", false),
+        ("CPU, bf16: times as fast as torch.compile, precise, 2 threads, into the same", "2.500", true),
+        ("CPU, bf16: times as fast as torch.compile, precise, 2 threads, into new", "1.250", false),
+        ("CPU, bf16: fast mode", "1.200", false),
     ] {
         let line = goal(&page, begin);
         assert!(line.contains(value), "{begin}: {line}");
