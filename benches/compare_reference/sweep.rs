@@ -4,7 +4,7 @@ use crate::gpu::BoxError;
 use crate::gpu::replay::Replay;
 use crate::record::Record;
 use crate::{Bench, Cell, rounds};
-use per_token_quant_fp8::spec::per_token::{ENTRIES, Entry, LANES_PER_WARP, Strategy};
+use per_token_quant_fp8::spec::per_token::{ENTRIES, Entry, LANES_PER_WARP, MAX_CTA_THREADS, Strategy};
 use per_token_quant_fp8::{Error, Plan, Quantizer};
 
 /// Replays whose median counts: fewer than for the comparison, as there are many plans.
@@ -67,6 +67,8 @@ fn plans_for(hidden: u64, chosen: Plan) -> Vec<Plan> {
 fn threads(entry: &Entry, hidden: u64) -> Vec<u32> {
     match entry.strategy {
         Strategy::Warp => vec![64, 128, 256],
+        // Never the fastest where a row can be read once.
+        Strategy::CtaTwoPass if ENTRIES.iter().any(|e| e.max_hidden(MAX_CTA_THREADS) >= Some(hidden)) => vec![],
         Strategy::CtaTwoPass => vec![256, 512, 1024],
         // As many as the row has work for, in whole warps.
         Strategy::Cta => {
