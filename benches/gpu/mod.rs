@@ -1,4 +1,4 @@
-//! What the benchmarks on a GPU share.
+//! What the benchmarks on a GPU share. `empty.rs`, `median.rs` and `record.rs` are for those that include them.
 
 pub mod arena;
 #[path = "../../tests/gpu/graph.rs"]
