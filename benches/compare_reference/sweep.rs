@@ -1,45 +1,75 @@
 //! Every kernel entry that takes a shape, timed: where the numbers of the policy come from.
 
 use crate::gpu::BoxError;
-use crate::gpu::slots::Slots;
-use crate::ours;
-use per_token_quant_fp8::cust::stream::Stream;
-use per_token_quant_fp8::spec::per_token::{ENTRIES, Entry, LANES_PER_WARP, Strategy};
+use crate::gpu::replay::Replay;
+use crate::record::Record;
+use crate::{Bench, Cell, rounds};
+use per_token_quant_fp8::spec::per_token::{ENTRIES, Entry, LANES_PER_WARP, MAX_CTA_THREADS, Strategy};
 use per_token_quant_fp8::{Error, Plan, Quantizer};
-use ptq_suite::Case;
 
-/// Replays whose median counts: fewer than for the table, as there are many plans.
-const REPETITIONS: usize = 5;
+/// Replays whose median counts: fewer than for the comparison, as there are many plans.
+pub const REPETITIONS: usize = 5;
 
-/// Prints the time of every plan that fits, best first.
-pub fn print(case: &Case, quantizer: &Quantizer, slots: &Slots, stream: &Stream) -> Result<(), BoxError> {
-    let mut timed = Vec::new();
-    for entry in ENTRIES {
-        for threads in threads(entry, case.shape.hidden()) {
-            let forced = match quantizer.clone().with_plan(Plan { entry, threads }) {
-                Err(Error::Plan(_)) => continue,
-                forced => forced?,
-            };
-            match forced.choose(&slots.args(0)) {
-                Err(Error::Plan(_)) => continue,
-                chosen => chosen?,
-            };
-            timed.push((ours(&forced, slots, stream, REPETITIONS)?, entry.name, threads));
-        }
+/// Records the time of every plan that fits, by turns; the policy's is marked.
+pub fn measure(bench: &Bench, mut cell: Cell<'_>, record: &mut Record) -> Result<(), BoxError> {
+    let first = cell.slots.args(0);
+    let chosen = bench.quantizer.choose(&first)?.ok_or("there are rows")?.plan;
+    let mut replays = Vec::new();
+    let mut plans = Vec::new();
+    for plan in plans_for(first.shape.hidden(), chosen) {
+        let forced = match bench.quantizer.clone().with_plan(plan) {
+            Err(Error::Plan(_)) => continue,
+            forced => forced?,
+        };
+        match forced.choose(&first) {
+            Err(Error::Plan(_)) => continue,
+            chosen => chosen?,
+        };
+        let replay = checked(bench, &mut cell, &forced)?;
+        replays.push(replay);
+        plans.push(plan);
     }
-    timed.sort_by(|a, b| a.0.total_cmp(&b.0));
-    println!("{}:", case.name);
-    for (micros, entry, threads) in timed {
-        println!("  {micros:8.2} us  {entry}, {threads} threads");
+    let input = &cell.input.input;
+    for (plan, micros) in plans.iter().zip(rounds::medians(&replays, REPETITIONS)?) {
+        record.row(&[
+            input.element.to_string(),
+            cell.rows.to_string(),
+            input.hidden.to_string(),
+            plan.entry.name.to_owned(),
+            plan.threads.to_string(),
+            u32::from(*plan == chosen).to_string(),
+            format!("{micros:.4}"),
+        ])?;
     }
     Ok(())
+}
+
+fn checked<'b>(bench: &'b Bench, cell: &mut Cell<'_>, forced: &Quantizer) -> Result<Replay<'b>, BoxError> {
+    cell.slots.poison()?;
+    let slots = &cell.slots;
+    let replay = bench.replay(slots, |slot| bench.launch(forced, slots, slot))?;
+    cell.slots.check(&cell.input.input.contract)?;
+    Ok(replay)
+}
+
+/// Plans worth trying, and the policy's.
+fn plans_for(hidden: u64, chosen: Plan) -> Vec<Plan> {
+    let plans =
+        ENTRIES.iter().flat_map(|entry| threads(entry, hidden).into_iter().map(|threads| Plan { entry, threads }));
+    let mut plans: Vec<_> = plans.collect();
+    if !plans.contains(&chosen) {
+        plans.push(chosen);
+    }
+    plans
 }
 
 /// Threads per CTA worth trying.
 fn threads(entry: &Entry, hidden: u64) -> Vec<u32> {
     match entry.strategy {
-        Strategy::Warp => vec![32, 64, 128, 256],
-        Strategy::CtaTwoPass => vec![128, 256, 512, 1024],
+        Strategy::Warp => vec![64, 128, 256],
+        // Never the fastest where a row can be read once.
+        Strategy::CtaTwoPass if ENTRIES.iter().any(|e| e.max_hidden(MAX_CTA_THREADS) >= Some(hidden)) => vec![],
+        Strategy::CtaTwoPass => vec![256, 512, 1024],
         // As many as the row has work for, in whole warps.
         Strategy::Cta => {
             let vectors = hidden.div_ceil(u64::from(entry.elements_per_vector) * u64::from(entry.vectors_per_thread));

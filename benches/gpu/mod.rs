@@ -1,7 +1,9 @@
-//! What the benchmarks on a GPU share.
+//! What the benchmarks on a GPU share. `empty.rs`, `median.rs` and `record.rs` are for those that include them.
 
+pub mod arena;
 #[path = "../../tests/gpu/graph.rs"]
 pub mod graph;
+pub mod input;
 pub mod replay;
 pub mod slots;
 
@@ -10,6 +12,10 @@ use per_token_quant_fp8::{Error, Quantizer, probe, quantizer};
 
 /// Whatever goes wrong ends a benchmark.
 pub type BoxError = Box<dyn std::error::Error>;
+
+/// Bytes over which buffers are spread, and through which a copy goes before a replay: several times the L2 cache of any
+/// device.
+pub const COLD_BYTES: usize = 300 << 20;
 
 /// A quantizer on the first device, and its context, which has to be kept; `Err` with the reason where there is no device
 /// and `PTQ_REQUIRE_GPU=1` does not ask for one.

@@ -1,16 +1,17 @@
 //! The GPU path, launches back to back with cold operands. Without a device: nothing, and it says so.
 
-use crate::gpu::{BoxError, open, replay::Replay, slots::Slots};
+use crate::gpu::input::Input;
+use crate::gpu::replay::{Flush, Replay};
+use crate::gpu::slots::Slots;
+use crate::gpu::{BoxError, open};
 use criterion::{BenchmarkId, Criterion, Throughput};
 use per_token_quant_fp8::Quantizer;
 use per_token_quant_fp8::cust::stream::{Stream, StreamFlags};
-use ptq_cpu::Params;
 use ptq_spec::Element;
-use ptq_suite::cases;
 use std::time::Duration;
 
 /// (rows, hidden).
-const SHAPES: [(usize, usize); 3] = [(1, 4096), (128, 4096), (7807, 4096)];
+const SHAPES: [(u64, u64); 3] = [(1, 4096), (128, 4096), (7807, 4096)];
 
 pub fn benches(criterion: &mut Criterion) {
     match open().expect("driver and device work") {
@@ -20,24 +21,21 @@ pub fn benches(criterion: &mut Criterion) {
 }
 
 fn measure(criterion: &mut Criterion, quantizer: &Quantizer) -> Result<(), BoxError> {
-    let stream = Stream::new(StreamFlags::DEFAULT, None)?;
+    let (stream, flush) = (Stream::new(StreamFlags::DEFAULT, None)?, Flush::new()?);
     let math = quantizer.math();
     let mut group = criterion.benchmark_group("gpu");
     for (rows, hidden) in SHAPES {
-        let params = Params { sm_count: quantizer.sm_count(), ..Params::new(math) };
-        let case = cases::ordinary(Element::Bf16, rows, hidden, params);
-        let mut slots = Slots::new(&case)?;
+        let input = Input::new(Element::Bf16, hidden, math)?;
+        let mut slots = Slots::new(&input, rows)?;
         slots.poison()?;
-        let replay = Replay::new(&stream, slots.count, |slot| {
+        let replay = Replay::new(&stream, &flush, (slots.count, slots.bytes()), |slot| {
             // SAFETY: the slot's operands are of the call's shape and outlive the replay; launches follow one another in
             // one stream.
             unsafe { quantizer.quantize_raw(slots.args(slot), stream.as_inner()) }?;
             Ok(())
         })?;
-        if !slots.output_is(&case, math)? {
-            return Err(format!("{}: other bits than the CPU's", case.name).into());
-        }
-        group.throughput(Throughput::Bytes(case.bytes()));
+        slots.check(&input.contract)?;
+        group.throughput(Throughput::Bytes(slots.bytes() as u64));
         let id = BenchmarkId::new(format!("{}/{math}", Element::Bf16), format!("{rows}x{hidden}"));
         group.bench_function(id, |bencher| bencher.iter_custom(|n| time(&replay, n).expect("a replay works")));
     }

@@ -1,14 +1,17 @@
 //! Project tasks, run as `cargo xtask TASK`.
 
+mod bench_report;
 mod bundle;
 mod emulator;
 mod fuzz;
 mod kernels;
 mod mutants;
+mod record;
 mod reference;
 mod setup;
 mod staging;
 mod r#try;
+mod tune;
 mod wheels;
 mod workspace;
 
@@ -34,6 +37,10 @@ enum Task {
     Try(r#try::Options),
     /// Put deliberate faults into a copy of the kernels, one at a time, and check that a named test catches each.
     Mutants(mutants::Options),
+    /// Bring docs/performance.md and its plots up to date with the newest records of measurements in benches/record.
+    BenchReport(bench_report::Options),
+    /// Compare the policy's plans with the fastest of a recorded sweep, and print the best constants for the policy.
+    Tune(tune::Options),
     /// Collect the release tests, benches and program in DIR, with a run.sh for GPU hosts without Rust.
     Bundle {
         /// Folder to create; an earlier bundle there is replaced.
@@ -49,6 +56,8 @@ fn main() -> ExitCode {
         Task::Fuzz(options) => fuzz::run(&options).map_err(Into::into),
         Task::Try(options) => r#try::run(&options).map_err(Into::into),
         Task::Mutants(options) => mutants::run(&options).map_err(Into::into),
+        Task::BenchReport(options) => bench_report::run(&options).map_err(Into::into),
+        Task::Tune(options) => tune::run(&options).map_err(Into::into),
         Task::Bundle { dir } => bundle::run(&dir).map_err(Into::into),
     };
     match done {

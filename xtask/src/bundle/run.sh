@@ -8,7 +8,8 @@
 #
 # Environment: PTQ_REQUIRE_GPU=1 makes a missing device fail; PTQ_TARGET and PTQ_ARTIFACTS choose the GPU code;
 # PTQ_REFERENCE names the folder of the reference's cubins; PTQ_SHORT=1 runs the suite's short form alone; CRITERION_HOME
-# keeps the benchmarks' reports.
+# keeps the benchmarks' reports. PTQ_RECORD names a file that does not exist yet, to which the one benchmark that --only
+# names writes a record, with PTQ_COMMIT as the commit; PTQ_SWEEP=1 has compare_reference time every kernel entry.
 set -eu
 
 folder=tests
@@ -74,6 +75,11 @@ sanitize() {
     compute-sanitizer --tool "$tool" --error-exitcode 9 "$@"
 }
 
+# It is the caller's path, not one in the folder where everything runs.
+case "${PTQ_RECORD-}" in
+'' | /*) ;;
+*) export PTQ_RECORD="$PWD/$PTQ_RECORD" ;;
+esac
 cd "$work"
 : >summary
 failed=0

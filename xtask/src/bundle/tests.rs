@@ -48,6 +48,18 @@ fn run_sh_runs_every_test_and_sums_up() {
 }
 
 #[test]
+fn run_sh_takes_a_record_for_the_callers_path() {
+    let dir = bundle(&[("benches/a", "#!/bin/sh\necho \"record $PTQ_RECORD.\"\n")]);
+    for (given, passed) in [("run.csv", "/run.csv"), ("/there/run.csv", "/there/run.csv"), ("", "")] {
+        let mut command = Command::new(dir.path().join(RUN_NAME));
+        let Output { stdout, .. } = command.arg("--bench").env("PTQ_RECORD", given).current_dir("/").output().unwrap();
+        let out = String::from_utf8(stdout).unwrap();
+        // The root folder's path ends in the slash that others lack.
+        assert!(out.replace("//", "/").contains(&format!("record {passed}.\n")), "{given}: {out}");
+    }
+}
+
+#[test]
 fn run_sh_fails_when_one_fails_and_runs_the_rest() {
     let dir = bundle(&[("tests/a", FAIL), ("tests/b", PASS)]);
     let (code, out, _) = run(dir.path(), &[]);
