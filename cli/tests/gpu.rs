@@ -29,6 +29,7 @@ fn main() -> ExitCode {
         ("zero_rows", zero_rows),
         ("older_targets", older_targets),
         ("defaults_are_those_of_the_device", defaults_are_those_of_the_device),
+        ("the_environment_chooses_the_backend", the_environment_chooses_the_backend),
         ("fast_math_is_refused_elsewhere", fast_math_is_refused_elsewhere),
         ("info_names_the_device", info_names_the_device),
     ];
@@ -183,6 +184,26 @@ fn defaults_are_those_of_the_device(device: &DeviceInfo) -> Completion {
         let metadata = header.metadata().as_ref().unwrap();
         assert_eq!(metadata["ptq.math"], device.math().name());
         assert_eq!(metadata["ptq.sm_count"], device.sm_count.to_string());
+    }
+    Completion::Completed
+}
+
+/// `PTQ_BACKEND` says who computes where no argument does.
+fn the_environment_chooses_the_backend(_: &DeviceInfo) -> Completion {
+    let folder = Folder::new();
+    let (input, output) = (folder.write("in", MINILM), folder.path("chosen"));
+    let (want, _) = quantize(&folder, &input, "cpu", &[]);
+    for backend in [Backend::Aot, Backend::Jit, Backend::Cpu] {
+        let result = program()
+            .args(["quantize".as_ref(), input.as_os_str(), output.as_os_str()])
+            .env("PTQ_BACKEND", backend.name())
+            .output()
+            .unwrap();
+        assert!(result.status.success(), "{backend}: {}", text(&result.stderr));
+        let printed = text(&result.stdout);
+        let ran = |line: &str| line.split_whitespace().nth(3) == Some(backend.name());
+        assert!(printed.lines().skip(2).filter(|line| line.contains('[')).all(ran), "{backend}: {printed}");
+        assert!(read(&output) == want, "{backend}");
     }
     Completion::Completed
 }

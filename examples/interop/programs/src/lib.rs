@@ -26,7 +26,7 @@ pub fn has_device() -> Result<bool, Error> {
     match probe() {
         Ok(_) => Ok(true),
         Err(reason @ (Error::NoDriver { .. } | Error::NoDevice { .. })) if !required => {
-            println!("skipped: {reason}");
+            println!("skipped on a GPU: {reason}");
             Ok(false)
         }
         Err(error) => Err(error),

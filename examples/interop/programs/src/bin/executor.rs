@@ -3,13 +3,14 @@
 //! `PTQ_BACKEND=cpu cargo run --manifest-path examples/interop/Cargo.toml --bin executor`
 
 use half::bf16;
-use interop::{HIDDEN, Outcome, POISON, POISON_SCALE, ROWS, check, input, shape};
+use interop::{HIDDEN, Outcome, POISON, POISON_SCALE, ROWS, check, has_device, input, shape};
 use per_token_quant_fp8::cpu::Params;
 use per_token_quant_fp8::cust::memory::{CopyDestination, DeviceBuffer};
 use per_token_quant_fp8::{Bf16, Element, Error, Executor, Options, RawArgs, cust};
 use std::ptr;
 
 fn main() -> Outcome {
+    has_device()?;
     // Where there is no device there is no context either, and the executor takes the CPU.
     let context = cust::quick_init();
     let executor = Executor::new(None)?; // as PTQ_BACKEND says, else on the device, else on the CPU
