@@ -30,6 +30,8 @@ fn main() -> ExitCode {
         ("older_targets", older_targets),
         ("defaults_are_those_of_the_device", defaults_are_those_of_the_device),
         ("the_environment_chooses_the_backend", the_environment_chooses_the_backend),
+        ("a_target_that_does_not_exist", a_target_that_does_not_exist),
+        ("artifacts_that_are_not_there", artifacts_that_are_not_there),
         ("fast_math_is_refused_elsewhere", fast_math_is_refused_elsewhere),
         ("info_names_the_device", info_names_the_device),
     ];
@@ -206,6 +208,31 @@ fn the_environment_chooses_the_backend(_: &DeviceInfo) -> Completion {
         assert!(read(&output) == want, "{backend}");
     }
     Completion::Completed
+}
+
+/// One line with `words`, status 2, and no output, with that variable in the environment.
+#[track_caller]
+fn refused(variable: &str, value: &OsStr, words: &[&str]) -> Completion {
+    let folder = Folder::new();
+    let (input, output) = (folder.write("in", MINILM), folder.path("out"));
+    let args = ["quantize".as_ref(), input.as_os_str(), output.as_os_str(), "--backend".as_ref(), "jit".as_ref()];
+    let result = program().args(args).env(variable, value).output().unwrap();
+    let err = text(&result.stderr);
+    assert_eq!(result.status.code(), Some(2), "{err}");
+    assert!(err.lines().count() == 1 && words.iter().all(|word| err.contains(word)), "{err}");
+    assert!(!output.exists());
+    Completion::Completed
+}
+
+fn a_target_that_does_not_exist(_: &DeviceInfo) -> Completion {
+    refused("PTQ_TARGET", "sm_9".as_ref(), &["the GPU cannot be used", "no target is called `sm_9`"])
+}
+
+fn artifacts_that_are_not_there(_: &DeviceInfo) -> Completion {
+    let artifacts = Folder::new();
+    artifacts.write("per_token.f32.sm_80.precise.ptx", b".version 7.0");
+    let dir = artifacts.path("");
+    refused("PTQ_ARTIFACTS", dir.as_ref(), &["tensor `", "artifact per_token.bf16.", "PTQ_ARTIFACTS"])
 }
 
 fn fast_math_is_refused_elsewhere(device: &DeviceInfo) -> Completion {

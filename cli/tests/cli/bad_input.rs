@@ -135,6 +135,13 @@ fn quantized_before() {
     refuse_input(&read(&once), &[], &["quantized before", "ptq."]);
 }
 
+/// The name of the scales repeats that of the tensor.
+#[test]
+fn a_header_that_gets_too_long() {
+    let name = "n".repeat(51_000_000);
+    refuse_input(&f32_file(&name, 1, 4), &[], &["header", "expected at most 100000000", "select fewer tensors"]);
+}
+
 #[test]
 fn names_do_not_break_the_line() {
     refuse_input(&f32_file("a\nb\u{1b}[31m\r", 1, 3), &[], &["a\\nb\\u{1b}[31m\\r"]);
