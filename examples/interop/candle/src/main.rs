@@ -6,7 +6,7 @@
 mod cuda;
 
 use candle_core::op::BackpropOp;
-use candle_core::{CpuStorage, D, DType, Device, Error, Result, Storage, Tensor, bail};
+use candle_core::{CpuStorage, D, Device, Error, Result, Storage, Tensor, bail};
 use half::{bf16, f16};
 use per_token_quant_fp8::cpu::{self, Input, Params};
 use per_token_quant_fp8::{MathMode, Quantizer, Shape};
@@ -75,9 +75,9 @@ fn check_all(device: &Device, quantizer: Option<&Quantizer>) -> Result<()> {
     let left: Vec<f32> = values.chunks_exact(HIDDEN).flat_map(|row| &row[..512]).copied().collect();
     check::<f32>(&x.narrow(1, 0, 512)?, &left, quantizer)?;
     let halves: Vec<f16> = values.iter().copied().map(f16::from_f32).collect();
-    check(&x.to_dtype(DType::F16)?, &halves, quantizer)?;
+    check(&Tensor::from_slice(&halves, x.shape(), device)?, &halves, quantizer)?;
     let brains: Vec<bf16> = values.iter().copied().map(bf16::from_f32).collect();
-    check(&x.to_dtype(DType::BF16)?, &brains, quantizer)
+    check(&Tensor::from_slice(&brains, x.shape(), device)?, &brains, quantizer)
 }
 
 fn main() -> Result<()> {

@@ -8,8 +8,11 @@ use per_token_quant_fp8::cpu::Params;
 use per_token_quant_fp8::cust::memory::{CopyDestination, DeviceBuffer};
 use per_token_quant_fp8::{Bf16, Element, Error, Executor, Options, RawArgs, cust};
 use std::ptr;
+use tracing_subscriber::filter::LevelFilter;
 
 fn main() -> Outcome {
+    // Prints what each call comes to: artifact, backend, math mode, kernel, geometry.
+    tracing_subscriber::fmt().with_max_level(LevelFilter::DEBUG).init();
     has_device()?;
     // Where there is no device there is no context either, and the executor takes the CPU.
     let context = cust::quick_init();

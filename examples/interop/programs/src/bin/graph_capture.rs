@@ -29,8 +29,7 @@ fn main() -> Outcome {
     };
 
     let quantizer = quantizer()?;
-    // Before the capture, which does not allow it.
-    quantizer.load(Element::Bf16)?;
+    quantizer.load(Element::Bf16)?; // before the capture, which does not allow it
     let mode = CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL;
     // SAFETY: the stream exists and is not being captured.
     done(unsafe { sys::cuStreamBeginCapture_v2(stream.as_inner(), mode) })?;
