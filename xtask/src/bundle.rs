@@ -124,7 +124,14 @@ fn build() -> Result<Vec<Executable>, Error> {
     let excluded = BUILD_PACKAGES.iter().flat_map(|package| ["--exclude", package]);
     let own = ["--workspace", "--lib", "--bins", "--tests", "--benches"].into_iter().chain(excluded);
     let mut executables = cargo_test(own)?;
-    executables.extend(cargo_test(["--locked", "--manifest-path", INTEROP_MANIFEST, "--workspace", "--bins"])?);
+    executables.extend(cargo_test([
+        "--locked",
+        "--manifest-path",
+        INTEROP_MANIFEST,
+        "--workspace",
+        "--bins",
+        "--tests",
+    ])?);
     Ok(executables)
 }
 

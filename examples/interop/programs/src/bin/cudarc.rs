@@ -7,7 +7,8 @@ use interop::{HIDDEN, Outcome, POISON, POISON_SCALE, ROWS, check, has_device, in
 use per_token_quant_fp8::cpu::Params;
 use per_token_quant_fp8::{Element, Options, RawArgs, quantizer};
 
-fn main() -> Outcome {
+/// The whole program.
+pub fn main() -> Outcome {
     // Before the first call of cudarc, which panics where there is no driver.
     if !has_device()? {
         return Ok(());

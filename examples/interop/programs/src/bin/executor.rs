@@ -10,7 +10,8 @@ use per_token_quant_fp8::{Bf16, Element, Error, Executor, Options, RawArgs, cust
 use std::ptr;
 use tracing_subscriber::filter::LevelFilter;
 
-fn main() -> Outcome {
+/// The whole program.
+pub fn main() -> Outcome {
     // Prints what each call comes to: artifact, backend, math mode, kernel, geometry.
     tracing_subscriber::fmt().with_max_level(LevelFilter::DEBUG).init();
     has_device()?;

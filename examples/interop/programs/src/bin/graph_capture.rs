@@ -10,7 +10,8 @@ use per_token_quant_fp8::cust::sys::{self, CUgraph, CUgraphExec, CUresult, CUstr
 use per_token_quant_fp8::{Bf16, Element, Options, RawArgs, cust, quantizer};
 use std::ptr;
 
-fn main() -> Outcome {
+/// The whole program.
+pub fn main() -> Outcome {
     if !has_device()? {
         return Ok(());
     }

@@ -8,7 +8,8 @@ use interop::{HIDDEN, Outcome, POISON, POISON_SCALE, ROWS, check, input, shape};
 use per_token_quant_fp8::cpu::{self, Params};
 use per_token_quant_fp8::{MathMode, Options, ZeroRows};
 
-fn main() -> Outcome {
+/// The whole program.
+pub fn main() -> Outcome {
     // As it comes out of a file or from another library: bf16 as u16.
     let bits: Vec<u16> = input().into_iter().map(bf16::to_bits).collect();
     let mut codes = vec![F8E4M3::from_bits(POISON); ROWS * HIDDEN];

@@ -8,7 +8,8 @@ use per_token_quant_fp8::cust::memory::{CopyDestination, DeviceBuffer};
 use per_token_quant_fp8::cust::stream::{Stream, StreamFlags};
 use per_token_quant_fp8::{Bf16, Element, Options, RawArgs, cust, quantizer};
 
-fn main() -> Outcome {
+/// The whole program.
+pub fn main() -> Outcome {
     if !has_device()? {
         return Ok(());
     }
