@@ -79,6 +79,29 @@ fn cpu_checks_alignment_and_overlap_and_asks_nothing_of_no_rows() {
 }
 
 #[test]
+fn cpu_refusals_write_nothing() {
+    const BYTES: usize = ROWS * HIDDEN * 4;
+    let mut block = vec![u32::from_ne_bytes([POISON; 4]); 3 * BYTES / 4];
+    let x = block.as_mut_ptr() as u64;
+    let (q, s) = (x + BYTES as u64, x + 2 * BYTES as u64);
+    let shape = Shape::new(ROWS as u64, HIDDEN as u64).unwrap();
+    let good = RawArgs { element: Element::F32, x, q, s, shape, options: Options::default() };
+    let executor = on_cpu(MathMode::Precise);
+    for (args, is) in [
+        (RawArgs { x: x + 2, ..good }, "x misaligned"),
+        (RawArgs { s: s + 1, ..good }, "s misaligned"),
+        (RawArgs { q: x + BYTES as u64 - 1, ..good }, "q in x"),
+        (RawArgs { s: q + 4, ..good }, "s in q"),
+        (RawArgs { s: x, ..good }, "s is x"),
+    ] {
+        // SAFETY: every access, were there one, is within `block`, which nobody else uses.
+        let error = unsafe { executor.quantize_raw(args, ptr::null_mut()) }.expect_err(is);
+        assert!(matches!(error, Error::Shape(_)), "{is}: {error}");
+        assert!(bytemuck::cast_slice::<_, u8>(&block).iter().all(|&byte| byte == POISON), "{is}");
+    }
+}
+
+#[test]
 fn backend_decides_what_a_missing_device_means() {
     assert_eq!(Executor::new(Some(Backend::Cpu)).unwrap().backend(), Backend::Cpu);
     match probe() {

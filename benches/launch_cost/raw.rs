@@ -4,7 +4,7 @@ use crate::BoxError;
 use per_token_quant_fp8::cust::module::Module;
 use per_token_quant_fp8::cust::stream::Stream;
 use per_token_quant_fp8::cust::sys::{self, CUfunction, CUresult};
-use per_token_quant_fp8::{ARTIFACTS, Options, Quantizer, RawArgs};
+use per_token_quant_fp8::{ARTIFACTS, Kernel, Options, Quantizer, RawArgs};
 use std::ffi::c_void;
 use std::ptr;
 
@@ -24,7 +24,7 @@ impl Raw {
     /// Loads the kernel that the quantizer takes for this call, which is one grid.
     pub fn new(quantizer: &Quantizer, args: &RawArgs) -> Result<Self, BoxError> {
         let choice = quantizer.choose(args)?.ok_or("there are rows")?;
-        let artifact = ARTIFACTS.find(args.element, choice.target, choice.math).ok_or("it was chosen")?;
+        let artifact = ARTIFACTS.find(Kernel::PerToken, args.element, choice.target, choice.math).ok_or("it was chosen")?;
         let module = Module::from_cubin(artifact.cubin, &[])?;
         let function = module.get_function(choice.plan.entry.name)?.to_raw();
         Ok(Self { function, ctas: choice.ctas, threads: choice.plan.threads, _module: module })

@@ -1,6 +1,6 @@
 //! Who computes, and the options that depend on the device.
 
-use crate::args::{Backend, QuantizeArgs};
+use crate::args::QuantizeArgs;
 use crate::chunks::elements;
 use crate::error::Error;
 use crate::gpu::{self, Gpu, Presence};
@@ -8,7 +8,7 @@ use crate::record::Recipe;
 use half::{bf16, f16};
 use per_token_quant_fp8::cpu::{Input, Params};
 use per_token_quant_fp8::spec::per_token::DEFAULT_SM_COUNT;
-use per_token_quant_fp8::{self as ptq, DeviceInfo, Element, MathMode, Options, Shape, ShapeError};
+use per_token_quant_fp8::{Backend, DeviceInfo, Element, MathMode, Options, Shape, ShapeError};
 use std::time::{Duration, Instant};
 
 /// Who computes.
@@ -44,14 +44,14 @@ pub enum ComputeError {
 ///
 /// # Errors
 /// [`Error::NoDevice`] when a GPU is asked for and there is none, [`Error::Gpu`] when the driver does not work.
-pub fn device(args: &QuantizeArgs) -> Result<Option<DeviceInfo>, Error> {
+pub fn device(args: &QuantizeArgs, backend: Backend) -> Result<Option<DeviceInfo>, Error> {
     // Nothing is left to the device: do not even look, for it may be broken.
-    if args.backend == Backend::Cpu && args.math.is_some() && args.sm_count.is_some() {
+    if backend == Backend::Cpu && args.math.is_some() && args.sm_count.is_some() {
         return Ok(None);
     }
-    match (gpu::presence().map_err(|source| Error::Gpu { source })?, args.backend) {
+    match (gpu::presence().map_err(|source| Error::Gpu { source })?, backend) {
         (Presence::Absent(absence), Backend::Aot | Backend::Jit) => {
-            Err(Error::NoDevice { backend: args.backend.name(), absence })
+            Err(Error::NoDevice { backend: backend.name(), absence })
         }
         (presence, _) => Ok(presence.device()),
     }
@@ -73,10 +73,8 @@ impl Engine {
     /// # Errors
     /// [`Error::Gpu`] for a device that does not work, or not in this math mode.
     pub fn open(backend: Backend, device: Option<&DeviceInfo>, math: MathMode) -> Result<Self, Error> {
-        match runtime(backend, device) {
-            Some((backend, device)) => {
-                Ok(Self::Gpu(Gpu::open(device, backend, math).map_err(|source| Error::Gpu { source })?))
-            }
+        match device.filter(|device| on_gpu(backend, device)) {
+            Some(device) => Ok(Self::Gpu(Gpu::open(device, backend, math).map_err(|source| Error::Gpu { source })?)),
             None => Ok(Self::Cpu),
         }
     }
@@ -105,11 +103,13 @@ impl Engine {
     }
 }
 
-/// The runtime's backend and its device; `None`: the CPU, which is also what `auto` takes beside a device that no target
-/// runs on.
-fn runtime(backend: Backend, device: Option<&DeviceInfo>) -> Option<(ptq::Backend, &DeviceInfo)> {
-    let (runtime, device) = (backend.of_runtime()?, device?);
-    (device.has_target() || backend != Backend::Auto).then_some((runtime, device))
+/// Whether the device computes; `auto` takes the CPU beside one that no target runs on.
+fn on_gpu(backend: Backend, device: &DeviceInfo) -> bool {
+    match backend {
+        Backend::Cpu => false,
+        Backend::Auto => device.has_target(),
+        Backend::Aot | Backend::Jit => true,
+    }
 }
 
 fn on_cpu<T: Input>(x: &[T], q: &mut [u8], s: &mut [f32], shape: Shape, params: Params) -> Result<Ran, ComputeError> {
@@ -121,7 +121,6 @@ fn on_cpu<T: Input>(x: &[T], q: &mut [u8], s: &mut [f32], shape: Shape, params: 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::ValueEnum;
     use per_token_quant_fp8::ComputeCapability;
 
     #[test]
@@ -132,14 +131,12 @@ mod tests {
             capability: ComputeCapability(major, minor),
             sm_count: 40,
         };
-        let on_gpu = |backend, device: Option<&DeviceInfo>| runtime(backend, device).is_some();
         for (major, minor, auto) in [(6, 1, false), (7, 5, false), (8, 0, true), (9, 0, true), (12, 1, true)] {
             let device = device(major, minor);
-            assert_eq!(on_gpu(Backend::Auto, Some(&device)), auto, "{major}.{minor}");
+            assert_eq!(on_gpu(Backend::Auto, &device), auto, "{major}.{minor}");
             // Who asks for the GPU hears why it does not serve.
-            assert!(on_gpu(Backend::Aot, Some(&device)) && on_gpu(Backend::Jit, Some(&device)));
-            assert!(!on_gpu(Backend::Cpu, Some(&device)));
+            assert!(on_gpu(Backend::Aot, &device) && on_gpu(Backend::Jit, &device));
+            assert!(!on_gpu(Backend::Cpu, &device));
         }
-        assert!(Backend::value_variants().iter().all(|&backend| !on_gpu(backend, None)));
     }
 }

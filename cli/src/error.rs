@@ -13,6 +13,9 @@ pub enum Error {
     /// The command line is wrong.
     #[error("{0} (see `quant-fp8 --help`)")]
     Arguments(String),
+    /// The environment says what nobody understands.
+    #[error("{0}; unset the variable, or correct it")]
+    Environment(per_token_quant_fp8::Error),
     /// A file cannot be opened, looked at or mapped.
     #[error("cannot read {}: {source}", path.display())]
     Read {
@@ -136,7 +139,7 @@ pub enum Error {
         actual: String,
     },
     /// A GPU is asked for and there is none.
-    #[error("--backend {backend} needs a GPU: {absence} (--backend cpu)")]
+    #[error("backend {backend} needs a GPU: {absence} (--backend cpu)")]
     NoDevice {
         /// What was asked for.
         backend: &'static str,

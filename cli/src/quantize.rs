@@ -23,13 +23,14 @@ const COPY_BYTES: usize = 16 << 20;
 /// # Errors
 /// [`Error`]; then there is no new file, and an old one is as it was.
 pub fn run(args: &QuantizeArgs) -> Result<(), Error> {
+    let backend = args.backend()?;
     let input = Input::open(&args.input)?;
     refuse_same_file(&args.input, &args.output)?;
     let container = input.container()?;
-    let device = backend::device(args)?;
+    let device = backend::device(args, backend)?;
     let recipe = backend::recipe(args, device.as_ref());
     let plan = Plan::new(&container, &recipe)?;
-    let engine = Engine::open(args.backend, device.as_ref(), recipe.params.math)?;
+    let engine = Engine::open(backend, device.as_ref(), recipe.params.math)?;
 
     interrupt::watch().map_err(Error::Signals)?;
     let mut output = Output::create(&args.output, plan.bytes)?;

@@ -29,6 +29,9 @@ fn main() -> ExitCode {
         ("zero_rows", zero_rows),
         ("older_targets", older_targets),
         ("defaults_are_those_of_the_device", defaults_are_those_of_the_device),
+        ("the_environment_chooses_the_backend", the_environment_chooses_the_backend),
+        ("a_target_that_does_not_exist", a_target_that_does_not_exist),
+        ("artifacts_that_are_not_there", artifacts_that_are_not_there),
         ("fast_math_is_refused_elsewhere", fast_math_is_refused_elsewhere),
         ("info_names_the_device", info_names_the_device),
     ];
@@ -185,6 +188,51 @@ fn defaults_are_those_of_the_device(device: &DeviceInfo) -> Completion {
         assert_eq!(metadata["ptq.sm_count"], device.sm_count.to_string());
     }
     Completion::Completed
+}
+
+/// `PTQ_BACKEND` says who computes where no argument does.
+fn the_environment_chooses_the_backend(_: &DeviceInfo) -> Completion {
+    let folder = Folder::new();
+    let (input, output) = (folder.write("in", MINILM), folder.path("chosen"));
+    let (want, _) = quantize(&folder, &input, "cpu", &[]);
+    for backend in [Backend::Aot, Backend::Jit, Backend::Cpu] {
+        let result = program()
+            .args(["quantize".as_ref(), input.as_os_str(), output.as_os_str()])
+            .env("PTQ_BACKEND", backend.name())
+            .output()
+            .unwrap();
+        assert!(result.status.success(), "{backend}: {}", text(&result.stderr));
+        let printed = text(&result.stdout);
+        let ran = |line: &str| line.split_whitespace().nth(3) == Some(backend.name());
+        assert!(printed.lines().skip(2).filter(|line| line.contains('[')).all(ran), "{backend}: {printed}");
+        assert!(read(&output) == want, "{backend}");
+    }
+    Completion::Completed
+}
+
+/// One line with `words`, status 2, and no output, with that variable in the environment.
+#[track_caller]
+fn refused(variable: &str, value: &OsStr, words: &[&str]) -> Completion {
+    let folder = Folder::new();
+    let (input, output) = (folder.write("in", MINILM), folder.path("out"));
+    let args = ["quantize".as_ref(), input.as_os_str(), output.as_os_str(), "--backend".as_ref(), "jit".as_ref()];
+    let result = program().args(args).env(variable, value).output().unwrap();
+    let err = text(&result.stderr);
+    assert_eq!(result.status.code(), Some(2), "{err}");
+    assert!(err.lines().count() == 1 && words.iter().all(|word| err.contains(word)), "{err}");
+    assert!(!output.exists());
+    Completion::Completed
+}
+
+fn a_target_that_does_not_exist(_: &DeviceInfo) -> Completion {
+    refused("PTQ_TARGET", "sm_9".as_ref(), &["the GPU cannot be used", "no target is called `sm_9`"])
+}
+
+fn artifacts_that_are_not_there(_: &DeviceInfo) -> Completion {
+    let artifacts = Folder::new();
+    artifacts.write("per_token.f32.sm_80.precise.ptx", b".version 7.0");
+    let dir = artifacts.path("");
+    refused("PTQ_ARTIFACTS", dir.as_ref(), &["tensor `", "artifact per_token.bf16.", "PTQ_ARTIFACTS"])
 }
 
 fn fast_math_is_refused_elsewhere(device: &DeviceInfo) -> Completion {

@@ -6,9 +6,9 @@
 use libfuzzer_sys::fuzz_target;
 use per_token_quant_fp8::spec::per_token::DEFAULT_SM_COUNT;
 use per_token_quant_fp8::spec::{ComputeCapability, TARGETS};
-use per_token_quant_fp8::{DeviceInfo, MathMode};
+use per_token_quant_fp8::{Backend, DeviceInfo, MathMode};
 use ptq_fuzz::program::Folder;
-use quant_fp8::args::{Backend, Command, Parsed, QuantizeArgs, parse};
+use quant_fp8::args::{Command, Parsed, QuantizeArgs, parse};
 use quant_fp8::record::Recipe;
 use quant_fp8::{Error, backend, quantize, verify};
 use std::ffi::{OsStr, OsString};
@@ -55,7 +55,7 @@ fn run(mut args: QuantizeArgs) {
     // Nothing is left to a device, and no file but these is touched.
     let folder = Folder::new(FILE);
     (args.input, args.output) = (folder.input.clone(), folder.output.clone());
-    args.backend = Backend::Cpu;
+    args.backend = Some(Backend::Cpu);
     args.math.get_or_insert(MathMode::Precise);
     args.sm_count.get_or_insert(DEFAULT_SM_COUNT);
     match quantize::run(&args) {

@@ -2,8 +2,8 @@
 
 use per_token_quant_fp8::cpu::{Input, Params, scalar};
 use per_token_quant_fp8::spec::per_token::HIDDEN_MULTIPLE;
-use per_token_quant_fp8::{Element, Shape};
-use quant_fp8::args::{Backend, QuantizeArgs, VerifyArgs};
+use per_token_quant_fp8::{Backend, Element, Shape};
+use quant_fp8::args::{QuantizeArgs, VerifyArgs};
 use quant_fp8::verify::Outcome;
 use quant_fp8::{Error, quantize, verify};
 use safetensors::{Dtype, SafeTensors};
@@ -50,7 +50,7 @@ impl Folder {
         let args = QuantizeArgs {
             input: self.input.clone(),
             output: self.output.clone(),
-            backend: Backend::Cpu,
+            backend: Some(Backend::Cpu),
             math: Some(math),
             zero_rows: options.zero_rows,
             dispatch: options.dispatch,

@@ -195,8 +195,9 @@ pub(crate) fn context_device() -> Result<CUdevice, Error> {
 pub(crate) struct Place {
     /// Ordinal of the device.
     pub ordinal: i32,
-    /// The one context that it was allocated in; `None`: it is not bound to one, as memory of pools and managed memory.
-    context: Option<usize>,
+    /// Handle of the one context that it was allocated in; `None`: it is not bound to one, as memory of pools and managed
+    /// memory.
+    pub context: Option<usize>,
 }
 
 impl Place {

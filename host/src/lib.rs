@@ -54,6 +54,8 @@
 //! | `driver.rs` | the other calls to the driver |
 
 mod artifacts;
+#[cfg(test)]
+mod bad_input;
 mod cubin;
 mod device;
 mod driver;

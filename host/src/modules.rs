@@ -127,7 +127,13 @@ impl Module {
         }
         let name = CString::new(entry).map_err(|_| missing(DriverError::NOT_FOUND))?;
         // SAFETY: `handle` is loaded and never unloaded, and its context is current, hence exists.
-        let function = unsafe { driver::module_function(self.handle, &name) }.map_err(missing)?;
+        let function = unsafe { driver::module_function(self.handle, &name) }.map_err(|code| match code {
+            DriverError::NOT_FOUND => missing(code),
+            // The driver loads a kernel when it is first asked for, and may fail at that: out of memory above all.
+            _ => {
+                Error::Load { stem: self.artifact.stem().to_string(), backend: self.backend, code, log: String::new() }
+            }
+        })?;
         // Threads that race here store the same handle.
         self.functions[index].store(function, Ordering::Release);
         Ok(Function(function))

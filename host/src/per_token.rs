@@ -168,8 +168,13 @@ impl Quantizer {
 
     /// Checks that an operand is memory of the quantizer's device that its context may access.
     fn check_place(&self, operand: &'static str, address: u64) -> Result<(), Error> {
+        self.check_placed(operand, address, driver::memory_place(address)?)
+    }
+
+    /// As [`Quantizer::check_place`], of what the driver said; `None`: it is no device memory.
+    pub(crate) fn check_placed(&self, operand: &'static str, address: u64, place: Option<Place>) -> Result<(), Error> {
         let expected = self.device().ordinal;
-        match driver::memory_place(address)? {
+        match place {
             None => Err(Error::NotDeviceMemory { operand, address }),
             Some(Place { ordinal: actual, .. }) if actual != expected => {
                 Err(Error::WrongDevice { operand, expected, actual })

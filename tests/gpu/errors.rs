@@ -3,10 +3,10 @@
 use crate::{Outcome, Test, enter};
 use per_token_quant_fp8::cust::context::legacy;
 use per_token_quant_fp8::cust::device::Device;
-use per_token_quant_fp8::cust::memory::{DeviceBuffer, DevicePointer, DeviceSlice};
+use per_token_quant_fp8::cust::memory::{CopyDestination, DeviceBuffer, DevicePointer, DeviceSlice};
 use per_token_quant_fp8::spec::per_token::{Entry, Strategy};
 use per_token_quant_fp8::{
-    Element, Error, MathMode, Options, Plan, PlanError, Quantizer, RawArgs, Shape, ShapeError, quantizer,
+    Backend, Element, Error, MathMode, Options, Plan, PlanError, Quantizer, RawArgs, Shape, ShapeError, quantizer,
 };
 use std::ptr;
 
@@ -59,6 +59,7 @@ pub fn tests() -> Vec<Test> {
         Test::new("errors::forced_plan", forced_plan),
         Test::new("errors::fast_math", fast_math),
         Test::new("errors::no_rows_ask_for_nothing", no_rows_ask_for_nothing),
+        Test::new("errors::refusals_write_nothing", refusals_write_nothing),
     ]
 }
 
@@ -198,4 +199,37 @@ fn no_rows_ask_for_nothing() -> Outcome {
         scope.spawn(|| unsafe { quantizer.quantize_raw(args, ptr::null_mut()) }).join()
     });
     Ok(elsewhere.map_err(|_| "the thread panicked")??)
+}
+
+/// Whatever the raw entry refuses leaves every byte of the outputs as it was.
+fn refusals_write_nothing() -> Outcome {
+    const POISON: u8 = 0xFF;
+    const BYTES: usize = ROWS * HIDDEN * 4;
+    // Both outputs and the input in one block, so that they can be made to overlap.
+    let block = DeviceBuffer::from_slice(&[POISON; 3 * BYTES])?;
+    let x = block.as_device_ptr().as_raw();
+    let (q, s) = (x + BYTES as u64, x + 2 * BYTES as u64);
+    let good = RawArgs { element: Element::F32, x, q, s, shape: shape()?, options: Options::default() };
+    let quantizer = precise()?;
+    let narrow = Plan { entry: Entry::find(Strategy::Warp, 4, 1).ok_or("the entry exists")?, threads: 32 };
+    let refused: [(&str, Quantizer, RawArgs); _] = [
+        ("x misaligned", quantizer.clone(), RawArgs { x: x + 2, ..good }),
+        ("s misaligned", quantizer.clone(), RawArgs { s: s + 2, ..good }),
+        ("q in x", quantizer.clone(), RawArgs { q: x + BYTES as u64 - 1, ..good }),
+        ("s in q", quantizer.clone(), RawArgs { s: q, ..good }),
+        ("a backend of host memory", quantizer.clone().with_backend(Backend::Cpu), good),
+        ("q misaligned for the forced entry", quantizer.with_plan(narrow)?, RawArgs { q: q + 1, ..good }),
+    ];
+    for (what, quantizer, args) in refused {
+        // SAFETY: every access, were there one, is within `block`, which nobody else uses.
+        let result = unsafe { quantizer.quantize_raw(args, ptr::null_mut()) };
+        expect(what, result, |e| matches!(e, Error::Shape(_) | Error::Plan(_) | Error::CpuBackend))?;
+    }
+    let mut bytes = vec![0; 3 * BYTES];
+    // In the default stream, after whatever was launched there.
+    block.copy_to(&mut bytes)?;
+    match bytes.iter().position(|&byte| byte != POISON) {
+        Some(at) => Err(format!("byte {at} was written").into()),
+        None => Ok(()),
+    }
 }

@@ -21,6 +21,7 @@ pub fn tests(variations: &[Variation]) -> Vec<Test> {
         own(Test::new("loading::folder", folder)),
         own(Test::new("loading::auto_falls_back_to_ptx", auto_falls_back_to_ptx)),
         own(Test::new("loading::broken_artifacts", broken_artifacts)),
+        own(Test::new("loading::missing_entry", missing_entry)),
     ]
 }
 
@@ -151,4 +152,18 @@ fn broken_artifacts() -> Outcome {
         Err(Ok(error)) if matches!(*error, Error::MalformedArtifact { .. }) || nothing_to_load(&error) => Ok(()),
         other => Err(format!("expected a malformed cubin, got {other:?}").into()),
     }
+}
+
+/// Code that loads and is no kernel of this library.
+fn missing_entry() -> Outcome {
+    const OTHER: &str = ".version 7.0\n.target sm_80\n.address_size 64\n.visible .entry other() { ret; }\n";
+    let quantizer = precise(changed(|a| Artifact { ptx: OTHER, ..*a }))?.with_backend(Backend::Jit);
+    // Twice: the module that loaded is kept, and the entry is still not there.
+    for _ in 0..2 {
+        match choice(&quantizer).map_err(|e| e.downcast::<Error>()) {
+            Err(Ok(error)) if matches!(*error, Error::NoEntry { .. }) => {}
+            other => return Err(format!("expected a missing entry, got {other:?}").into()),
+        }
+    }
+    Ok(())
 }

@@ -21,6 +21,9 @@ const RUN_NAME: &str = "run.sh";
 /// Packages that only matter where the tree is built: their tests need the sources, cargo or the device toolchain.
 const BUILD_PACKAGES: &[&str] = &["xtask", "cuda_builder", "cuda_std_macros", "ptq-artifacts"];
 
+/// The workspace of programs that use the library beside other crates.
+const INTEROP_MANIFEST: &str = "examples/interop/Cargo.toml";
+
 /// Largest bundle, in bytes: it travels to borrowed machines.
 const MAX_BYTES: u64 = 64 << 20;
 
@@ -115,12 +118,29 @@ fn check_free(dir: &Path) -> Result<(), Error> {
     if entries.next().is_none() || dir.join(RUN_NAME).is_file() { Ok(()) } else { Err(occupied()) }
 }
 
-/// One cargo command builds everything: the program comes with its integration tests.
+/// One cargo command builds everything of this workspace: the program comes with its integration tests. Another one builds
+/// the programs of the workspace beside it, which are tests of their own.
 fn build() -> Result<Vec<Executable>, Error> {
+    let excluded = BUILD_PACKAGES.iter().flat_map(|package| ["--exclude", package]);
+    let own = ["--workspace", "--lib", "--bins", "--tests", "--benches"].into_iter().chain(excluded);
+    let mut executables = cargo_test(own)?;
+    executables.extend(cargo_test([
+        "--locked",
+        "--manifest-path",
+        INTEROP_MANIFEST,
+        "--workspace",
+        "--bins",
+        "--tests",
+    ])?);
+    Ok(executables)
+}
+
+/// The executables of `cargo test` with these arguments, which are not run.
+fn cargo_test<'a>(arguments: impl IntoIterator<Item = &'a str>) -> Result<Vec<Executable>, Error> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let output = Command::new(&cargo)
-        .args(["test", "--no-run", "--release", "--workspace", "--lib", "--bins", "--tests", "--benches"])
-        .args(BUILD_PACKAGES.iter().flat_map(|package| ["--exclude", package]))
+        .args(["test", "--no-run", "--release"])
+        .args(arguments)
         .arg("--message-format=json-render-diagnostics")
         .current_dir(workspace::root())
         .stdin(Stdio::null())

@@ -135,6 +135,13 @@ fn quantized_before() {
     refuse_input(&read(&once), &[], &["quantized before", "ptq."]);
 }
 
+/// The name of the scales repeats that of the tensor.
+#[test]
+fn a_header_that_gets_too_long() {
+    let name = "n".repeat(51_000_000);
+    refuse_input(&f32_file(&name, 1, 4), &[], &["header", "expected at most 100000000", "select fewer tensors"]);
+}
+
 #[test]
 fn names_do_not_break_the_line() {
     refuse_input(&f32_file("a\nb\u{1b}[31m\r", 1, 3), &[], &["a\\nb\\u{1b}[31m\\r"]);
@@ -241,9 +248,28 @@ fn a_gpu_that_is_not_there() {
             .unwrap();
         let err = text(&result.stderr);
         assert_eq!(result.status.code(), Some(2), "{err}");
-        assert!(err.starts_with(&format!("quant-fp8: --backend {backend} needs a GPU: ")), "{err}");
+        assert!(err.starts_with(&format!("quant-fp8: backend {backend} needs a GPU: ")), "{err}");
         assert_eq!(err.lines().count(), 1, "{err}");
         assert!(!output.exists());
+    }
+    assert_eq!(names(&folder.path("")), ["in"]);
+}
+
+#[test]
+fn a_backend_in_the_environment_that_does_not_exist() {
+    let folder = Folder::new();
+    let (input, output) = (folder.write("in", MINILM), folder.path("out"));
+    for (variable, options) in [("gpu", &[][..]), ("CPU", &[]), ("jit ", &[]), ("gpu", &["--backend", "cpu"])] {
+        let result = program()
+            .args(["quantize".as_ref(), input.as_os_str(), output.as_os_str()])
+            .args(options)
+            .env("PTQ_BACKEND", variable)
+            .output()
+            .unwrap();
+        let err = text(&result.stderr);
+        assert_eq!((result.status.code(), text(&result.stdout)), (Some(2), String::new()), "{err}");
+        assert!(err.contains(&format!("`{variable}`")) && err.contains("PTQ_BACKEND"), "{err}");
+        assert!(err.contains("auto, aot, jit, cpu") && err.lines().count() == 1, "{err}");
     }
     assert_eq!(names(&folder.path("")), ["in"]);
 }

@@ -140,3 +140,29 @@ fn a_limit_on_the_file_size_is_an_error() {
     assert!(!output.exists());
     assert_eq!(partial_files(&folder.path("")), 0);
 }
+
+/// Without a descriptor to spare, some step fails, that of watching for signals among them, and nothing is left behind.
+#[test]
+fn a_limit_on_open_files_is_an_error() {
+    let folder = Folder::new();
+    let (input, output) = (folder.write("in", MINILM), folder.path("out"));
+    let program = program();
+    let mut complaints = String::new();
+    for limit in 3..12 {
+        let result = std::process::Command::new("/bin/sh")
+            .args(["-c", "ulimit -n \"$1\" && shift && exec \"$@\"", "sh", &limit.to_string()])
+            .arg(program.get_program())
+            .args(["quantize".as_ref(), input.as_os_str(), output.as_os_str()])
+            .args(["--backend", "cpu", "--math", "precise", "--sm-count", "132"])
+            .output()
+            .unwrap();
+        let err = text(&result.stderr);
+        if result.status.code() == Some(2) && err.starts_with("quant-fp8: ") {
+            assert_eq!(err.lines().count(), 1, "{err}");
+            assert!(!output.exists(), "{err}");
+            complaints += &err;
+        }
+        let _ = std::fs::remove_file(&output);
+    }
+    assert!(complaints.contains("cannot watch for signals"), "{complaints}");
+}

@@ -368,3 +368,35 @@ fn help_version_and_info_succeed() {
     assert!(succeed(&[&"--version"]).starts_with("quant-fp8 "));
     assert!(!succeed(&[&"info"]).is_empty());
 }
+
+/// `PTQ_BACKEND` is the default of `--backend`, whatever this machine has, and does not show in the output.
+#[test]
+fn the_environment_chooses_the_backend_and_an_argument_overrides_it() {
+    let folder = Folder::new();
+    let input = folder.write("in", MINILM);
+    let quantize = |variable: &str, options: &[&str]| {
+        let output = folder.path("out");
+        let result = program()
+            .args(["quantize".as_ref(), input.as_os_str(), output.as_os_str()])
+            .args(["--math", "precise", "--sm-count", "132"])
+            .args(options)
+            .env("PTQ_BACKEND", variable)
+            // Where there is a device, the driver hides it: the GPU's backends are refused by name.
+            .env("CUDA_VISIBLE_DEVICES", "-1")
+            .output()
+            .unwrap();
+        if result.status.success() { Ok(read(&output)) } else { Err(text(&result.stderr)) }
+    };
+    let unset = quantize("", &[]).unwrap();
+    for (variable, options) in
+        [("cpu", &[][..]), ("auto", &[]), ("jit", &["--backend", "cpu"]), ("aot", &["--backend", "auto"])]
+    {
+        assert!(quantize(variable, options) == Ok(unset.clone()), "{variable} {options:?}");
+    }
+    for (variable, options, named) in
+        [("jit", &[][..], "jit"), ("aot", &[], "aot"), ("cpu", &["--backend", "jit"], "jit")]
+    {
+        let error = quantize(variable, options).unwrap_err();
+        assert!(error.starts_with(&format!("quant-fp8: backend {named} needs a GPU: ")), "{error}");
+    }
+}

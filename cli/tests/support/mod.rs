@@ -10,11 +10,11 @@ use std::process::{Command, Output};
 /// Activations of a small language model, 9 bf16 tensors.
 pub const MINILM: &[u8] = include_bytes!("../../../examples/data/minilm_activations.safetensors");
 
-/// The program under test: `PTQ_BIN`, else the one cargo built. Tests choose a target themselves.
+/// The program under test: `PTQ_BIN`, else the one cargo built. Tests choose target and backend themselves.
 pub fn program() -> Command {
     let mut program =
         Command::new(std::env::var_os("PTQ_BIN").unwrap_or_else(|| env!("CARGO_BIN_EXE_quant-fp8").into()));
-    program.env_remove("PTQ_TARGET");
+    program.env_remove("PTQ_TARGET").env_remove("PTQ_BACKEND");
     program
 }
 
