@@ -1,7 +1,7 @@
 //! The table of compiled kernels: handed over by whoever links the crate, or read from a folder.
 
 use crate::Error;
-use ptq_spec::{ArtifactStem, Element, Kernel, MathMode, TARGETS, Target, artifact_stem};
+use ptq_spec::{ArtifactStem, ComputeCapability, Element, Kernel, MathMode, TARGETS, Target, artifact_stem};
 use std::collections::HashMap;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -32,6 +32,12 @@ impl Artifact {
     /// Its name: the file name without extension, `per_token.bf16.sm_90.fast`.
     pub fn stem(&self) -> ArtifactStem {
         artifact_stem(self.kernel, self.element, self.target, self.math)
+    }
+
+    /// Whether its kernels may start before the grids before them in the stream are complete, because they wait for those
+    /// themselves: `griddepcontrol`, which compute capability 9.0 has (PTX ISA).
+    pub fn orders_grids(&self) -> bool {
+        self.target.capability >= ComputeCapability(9, 0)
     }
 }
 
