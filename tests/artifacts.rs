@@ -87,6 +87,36 @@ fn launch_bounds_are_the_strategys() {
     });
 }
 
+/// The next grid may start, and this one waits for those before it: before it touches memory, and before any thread ends.
+#[test]
+fn grids_are_ordered_before_anything_else() {
+    for artifact in ARTIFACTS.as_slice() {
+        for entry in artifact.kernel.entries() {
+            let (text, name) = (body(artifact.ptx, entry), format!("{} {entry}", artifact.stem()));
+            let expected = usize::from(artifact.orders_grids());
+            assert_eq!(count(text, "griddepcontrol.launch_dependents;"), expected, "{name}: launch_dependents");
+            assert_eq!(count(text, "griddepcontrol.wait;"), expected, "{name}: wait");
+            assert_eq!(count(text, "griddepcontrol"), 2 * expected, "{name}: other griddepcontrol");
+            // What is before the wait runs in every thread, once, and is of registers and parameters alone.
+            let waits = |line: &&str| !line.contains("griddepcontrol.wait;");
+            let before = text.lines().take_while(waits).filter(|_| artifact.orders_grids());
+            let before: Vec<_> = before.map(str::trim).filter(|line| line.ends_with(';')).collect();
+            let harmless =
+                [".reg ", "ld.param.", "mov.", "cvt.", "cvta.", "mul.", "shl.", "shr.", "add.", "and.", "setp."];
+            for line in &before {
+                let dependents = *line == "griddepcontrol.launch_dependents;";
+                assert!(
+                    dependents || harmless.iter().any(|begin| line.starts_with(begin)),
+                    "{name}: {line} before the wait"
+                );
+            }
+            let first = before.iter().find(|line| !line.starts_with(".reg ") && !line.starts_with("ld.param."));
+            let first = first.copied().unwrap_or("griddepcontrol.launch_dependents;");
+            assert_eq!(first, "griddepcontrol.launch_dependents;", "{name}: starts with something else");
+        }
+    }
+}
+
 /// rustc's JumpThreading copies barriers and shuffles into both arms of a branch; the build turns it off.
 #[test]
 fn barriers_and_shuffles_are_the_ones_written() {
@@ -145,9 +175,10 @@ fn accesses_are_as_wide_as_the_vectors() {
         let elements = entry.elements_per_vector as usize;
         let bytes = elements * artifact.element.bytes();
         let access = bytes.min(artifact.target.vector_bytes);
-        // Read-only, and kept out of L1 where the target's PTX can say so.
+        // Read-only where nothing writes the input while the grid runs, and kept out of L1 where the target's PTX can say so.
+        let constant = if artifact.orders_grids() { "" } else { ".nc" };
         let hint = if artifact.target.ptx_version < (7, 4) { "" } else { ".L1::no_allocate" };
-        let loads = count(text, &format!("ld.global.nc{hint}.{} ", suffix(access)));
+        let loads = count(text, &format!("ld.global{constant}{hint}.{} ", suffix(access)));
         assert_eq!(count(text, "ld.global"), loads, "{name}: loads that are not the vectors'");
         // The scale is stored once; where a vector's codes have as many bytes, both are the same instruction.
         let (codes, scale) = (format!("st.global.{} ", suffix(elements)), format!("st.global.{} ", suffix(4)));
