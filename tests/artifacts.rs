@@ -97,22 +97,17 @@ fn grids_are_ordered_before_anything_else() {
             assert_eq!(count(text, "griddepcontrol.launch_dependents;"), expected, "{name}: launch_dependents");
             assert_eq!(count(text, "griddepcontrol.wait;"), expected, "{name}: wait");
             assert_eq!(count(text, "griddepcontrol"), 2 * expected, "{name}: other griddepcontrol");
-            // What is before the wait runs in every thread, once, and is of registers and parameters alone.
-            let waits = |line: &&str| !line.contains("griddepcontrol.wait;");
-            let before = text.lines().take_while(waits).filter(|_| artifact.orders_grids());
-            let before: Vec<_> = before.map(str::trim).filter(|line| line.ends_with(';')).collect();
-            let harmless =
-                [".reg ", "ld.param.", "mov.", "cvt.", "cvta.", "mul.", "shl.", "shr.", "add.", "and.", "setp."];
-            for line in &before {
-                let dependents = *line == "griddepcontrol.launch_dependents;";
-                assert!(
-                    dependents || harmless.iter().any(|begin| line.starts_with(begin)),
-                    "{name}: {line} before the wait"
-                );
+            // What is before the wait is of registers and parameters alone, and runs in every thread.
+            let code = text.split_once("\n{\n").map_or("", |(_, code)| code);
+            let Some((before, _)) = code.split_once("griddepcontrol.wait;") else { continue };
+            assert_eq!(
+                count(before, "griddepcontrol.launch_dependents;"),
+                1,
+                "{name}: the next grid waits with this one"
+            );
+            for late in ["ld.global", "st.global", "ld.shared", "st.shared", "@", "bra", "ret", "exit", "bar", "call"] {
+                assert_eq!(count(before, late), 0, "{name}: {late} before the wait");
             }
-            let first = before.iter().find(|line| !line.starts_with(".reg ") && !line.starts_with("ld.param."));
-            let first = first.copied().unwrap_or("griddepcontrol.launch_dependents;");
-            assert_eq!(first, "griddepcontrol.launch_dependents;", "{name}: starts with something else");
         }
     }
 }

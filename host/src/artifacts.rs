@@ -164,6 +164,15 @@ mod tests {
     }
 
     #[test]
+    fn grids_order_themselves_from_9_0_on() {
+        for target in TARGETS {
+            let (kernel, math, element) = (Kernel::PerToken, MathMode::Precise, Element::F32);
+            let artifact = Artifact { kernel, target, math, element, ptx: "", cubin: &[] };
+            assert_eq!(artifact.orders_grids(), ["sm_90", "sm_100f", "sm_120"].contains(&target.name), "{target}");
+        }
+    }
+
+    #[test]
     fn folder_gives_what_it_holds() {
         let dir = Folder::new("holds");
         fs::write(dir.0.join("per_token.bf16.sm_90.fast.ptx"), ".version 7.8").unwrap();

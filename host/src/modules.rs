@@ -120,10 +120,7 @@ impl Module {
     pub fn function(&self, entry: &'static str) -> Result<Function, Error> {
         let missing = |code| Error::NoEntry { stem: self.artifact.stem().to_string(), entry, code };
         let entries = self.artifact.kernel.entries();
-        // Nearly always the very string of the table.
-        let same = entries.iter().position(|&name| ptr::eq(name, entry));
-        let index = same.or_else(|| entries.iter().position(|&name| name == entry));
-        let index = index.ok_or_else(|| missing(DriverError::NOT_FOUND))?;
+        let index = entries.iter().position(|&name| name == entry).ok_or_else(|| missing(DriverError::NOT_FOUND))?;
         let known = self.functions[index].load(Ordering::Acquire);
         if !known.is_null() {
             return Ok(Function(known));

@@ -372,6 +372,13 @@ pub(crate) mod tests {
     }
 
     #[test]
+    fn programmatic_launch_is_asked_for() {
+        assert!(!h200().programmatic());
+        assert!(h200().with_programmatic_launch(true).programmatic());
+        assert!(!h200().with_programmatic_launch(true).with_programmatic_launch(false).programmatic());
+    }
+
+    #[test]
     fn forced_plan_replaces_the_policy_and_is_checked() {
         let entry = Entry::find(Strategy::CtaTwoPass, 1, 1).unwrap();
         let plan = Plan { entry, threads: 64 };

@@ -46,10 +46,10 @@ const CHAINS: [(Order, bool, Order); 6] = [
 
 pub fn tests(device: &DeviceInfo, variations: &[Variation]) -> Vec<Test> {
     let older = device.capability < ComputeCapability(9, 0);
-    let body: [(&str, fn(&Variation) -> Outcome); 2] = [("stream", in_a_stream), ("graph", in_a_graph)];
+    let bodies = [("stream", in_a_stream as fn(&Variation) -> Outcome), ("graph", in_a_graph)];
     let mut tests = vec![Test::new("chain::differences_are_counted", differences_are_counted)];
     for variation in variations {
-        for (name, run) in body {
+        for (name, run) in bodies {
             let variation = variation.clone();
             tests.push(Test::new(format!("chain::{name}_{}", variation.name()), move || run(&variation)));
         }
