@@ -87,6 +87,31 @@ fn launch_bounds_are_the_strategys() {
     });
 }
 
+/// The next grid may start, and this one waits for those before it: before it touches memory, and before any thread ends.
+#[test]
+fn grids_are_ordered_before_anything_else() {
+    for artifact in ARTIFACTS.as_slice() {
+        for entry in artifact.kernel.entries() {
+            let (text, name) = (body(artifact.ptx, entry), format!("{} {entry}", artifact.stem()));
+            let expected = usize::from(artifact.orders_grids());
+            assert_eq!(count(text, "griddepcontrol.launch_dependents;"), expected, "{name}: launch_dependents");
+            assert_eq!(count(text, "griddepcontrol.wait;"), expected, "{name}: wait");
+            assert_eq!(count(text, "griddepcontrol"), 2 * expected, "{name}: other griddepcontrol");
+            // What is before the wait is of registers and parameters alone, and runs in every thread.
+            let code = text.split_once("\n{\n").map_or("", |(_, code)| code);
+            let Some((before, _)) = code.split_once("griddepcontrol.wait;") else { continue };
+            assert_eq!(
+                count(before, "griddepcontrol.launch_dependents;"),
+                1,
+                "{name}: the next grid waits with this one"
+            );
+            for late in ["ld.global", "st.global", "ld.shared", "st.shared", "@", "bra", "ret", "exit", "bar", "call"] {
+                assert_eq!(count(before, late), 0, "{name}: {late} before the wait");
+            }
+        }
+    }
+}
+
 /// rustc's JumpThreading copies barriers and shuffles into both arms of a branch; the build turns it off.
 #[test]
 fn barriers_and_shuffles_are_the_ones_written() {
@@ -145,9 +170,10 @@ fn accesses_are_as_wide_as_the_vectors() {
         let elements = entry.elements_per_vector as usize;
         let bytes = elements * artifact.element.bytes();
         let access = bytes.min(artifact.target.vector_bytes);
-        // Read-only, and kept out of L1 where the target's PTX can say so.
+        // Read-only where nothing writes the input while the grid runs, and kept out of L1 where the target's PTX can say so.
+        let constant = if artifact.orders_grids() { "" } else { ".nc" };
         let hint = if artifact.target.ptx_version < (7, 4) { "" } else { ".L1::no_allocate" };
-        let loads = count(text, &format!("ld.global.nc{hint}.{} ", suffix(access)));
+        let loads = count(text, &format!("ld.global{constant}{hint}.{} ", suffix(access)));
         assert_eq!(count(text, "ld.global"), loads, "{name}: loads that are not the vectors'");
         // The scale is stored once; where a vector's codes have as many bytes, both are the same instruction.
         let (codes, scale) = (format!("st.global.{} ", suffix(elements)), format!("st.global.{} ", suffix(4)));

@@ -1,7 +1,7 @@
 //! The table of compiled kernels: handed over by whoever links the crate, or read from a folder.
 
 use crate::Error;
-use ptq_spec::{ArtifactStem, Element, Kernel, MathMode, TARGETS, Target, artifact_stem};
+use ptq_spec::{ArtifactStem, ComputeCapability, Element, Kernel, MathMode, TARGETS, Target, artifact_stem};
 use std::collections::HashMap;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -32,6 +32,12 @@ impl Artifact {
     /// Its name: the file name without extension, `per_token.bf16.sm_90.fast`.
     pub fn stem(&self) -> ArtifactStem {
         artifact_stem(self.kernel, self.element, self.target, self.math)
+    }
+
+    /// Whether its kernels may start before the grids before them in the stream are complete, because they wait for those
+    /// themselves: `griddepcontrol`, which compute capability 9.0 has (PTX ISA).
+    pub fn orders_grids(&self) -> bool {
+        self.target.capability >= ComputeCapability(9, 0)
     }
 }
 
@@ -154,6 +160,15 @@ mod tests {
     impl Drop for Folder {
         fn drop(&mut self) {
             let _ = fs::remove_dir_all(&self.0);
+        }
+    }
+
+    #[test]
+    fn grids_order_themselves_from_9_0_on() {
+        for target in TARGETS {
+            let (kernel, math, element) = (Kernel::PerToken, MathMode::Precise, Element::F32);
+            let artifact = Artifact { kernel, target, math, element, ptx: "", cubin: &[] };
+            assert_eq!(artifact.orders_grids(), ["sm_90", "sm_100f", "sm_120"].contains(&target.name), "{target}");
         }
     }
 

@@ -27,7 +27,7 @@ unsafe extern "C" {
     fn cuCtxGetCurrent(context: *mut CUcontext) -> Code;
     fn cuCtxGetDevice(device: *mut CUdevice) -> Code;
     fn cuCtxGetId(context: CUcontext, id: *mut u64) -> Code;
-    fn cuPointerGetAttribute(data: *mut c_void, attribute: c_int, pointer: u64) -> Code;
+    fn cuPointerGetAttributes(count: c_uint, attributes: *mut c_int, data: *mut *mut c_void, pointer: u64) -> Code;
     fn cuModuleLoadDataEx(
         module: *mut CUmodule,
         image: *const c_void,
@@ -158,28 +158,36 @@ pub(crate) struct Context {
     id: u64,
 }
 
-#[cfg(test)]
 impl Context {
     /// Stands for a context where none is needed.
+    #[cfg(test)]
     pub const NONE: Self = Self { handle: 0, id: 0 };
+
+    /// The driver's handle, which a later context may get again.
+    pub fn handle(self) -> usize {
+        self.handle
+    }
+}
+
+/// The handle of the calling thread's context.
+pub(crate) fn current_handle() -> Result<usize, Error> {
+    let mut handle = ptr::null_mut();
+    // SAFETY: writes one pointer.
+    check("cuCtxGetCurrent", unsafe { cuCtxGetCurrent(&mut handle) })?;
+    if handle.is_null() { Err(Error::NoContext) } else { Ok(handle as usize) }
 }
 
 /// The calling thread's context.
 pub(crate) fn current_context() -> Result<Context, Error> {
-    let mut handle = ptr::null_mut();
-    // SAFETY: writes one pointer.
-    check("cuCtxGetCurrent", unsafe { cuCtxGetCurrent(&mut handle) })?;
-    if handle.is_null() {
-        return Err(Error::NoContext);
-    }
+    let handle = current_handle()?;
     let mut id = 0;
     // SAFETY: writes one u64; `handle` is the context that the driver itself named, and of a destroyed one it says so.
-    match DriverError(unsafe { cuCtxGetId(handle, &mut id) }) {
+    match DriverError(unsafe { cuCtxGetId(handle as CUcontext, &mut id) }) {
         DriverError(SUCCESS) => {}
         DriverError::NOT_FOUND => id = 0,
         code => return Err(Error::Driver { call: "cuCtxGetId", code }),
     }
-    Ok(Context { handle: handle as usize, id })
+    Ok(Context { handle, id })
 }
 
 /// The device of the calling thread's context.
@@ -209,42 +217,41 @@ impl Place {
 }
 
 /// Where `address` lies; `None`: not in device memory.
+///
+/// One call for all attributes. Unlike `cuPointerGetAttribute` it knows no invalid address: of one that is nothing to the
+/// driver, all attributes are zero.
 pub(crate) fn memory_place(address: u64) -> Result<Option<Place>, Error> {
-    let mut kind: c_uint = 0;
-    let attribute = CUpointer_attribute::CU_POINTER_ATTRIBUTE_MEMORY_TYPE as c_int;
-    // SAFETY: this attribute is one unsigned int; any address may be asked about.
-    let code = unsafe { cuPointerGetAttribute((&raw mut kind).cast(), attribute, address) };
+    use CUpointer_attribute::{
+        CU_POINTER_ATTRIBUTE_CONTEXT, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, CU_POINTER_ATTRIBUTE_IS_MANAGED,
+        CU_POINTER_ATTRIBUTE_MEMORY_TYPE,
+    };
+    let (mut kind, mut ordinal, mut managed): (c_uint, c_int, c_uint) = (0, 0, 0);
+    // Null for memory that belongs to no context, as that of pools.
+    let mut context: CUcontext = ptr::null_mut();
+    let mut attributes = [
+        CU_POINTER_ATTRIBUTE_MEMORY_TYPE as c_int,
+        CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL as c_int,
+        // A boolean: one byte or, in older drivers, one unsigned int.
+        CU_POINTER_ATTRIBUTE_IS_MANAGED as c_int,
+        CU_POINTER_ATTRIBUTE_CONTEXT as c_int,
+    ];
+    let mut data: [*mut c_void; 4] =
+        [(&raw mut kind).cast(), (&raw mut ordinal).cast(), (&raw mut managed).cast(), (&raw mut context).cast()];
+    let count = attributes.len() as c_uint;
+    // SAFETY: both arrays have `count` elements, and each attribute fits what its pointer points to; any address may be
+    // asked about.
+    let code = unsafe { cuPointerGetAttributes(count, attributes.as_mut_ptr(), data.as_mut_ptr(), address) };
     if DriverError(code) == DriverError::INVALID_VALUE {
         return Ok(None);
     }
-    check("cuPointerGetAttribute", code)?;
+    check("cuPointerGetAttributes", code)?;
     let device_memory = [CUmemorytype::CU_MEMORYTYPE_DEVICE as c_uint, CUmemorytype::CU_MEMORYTYPE_UNIFIED as c_uint];
     if !device_memory.contains(&kind) {
         return Ok(None);
     }
-    let mut ordinal: c_int = 0;
-    let attribute = CUpointer_attribute::CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL as c_int;
-    // SAFETY: this attribute is one int.
-    let code = unsafe { cuPointerGetAttribute((&raw mut ordinal).cast(), attribute, address) };
-    check("cuPointerGetAttribute", code)?;
-    Ok(Some(Place { ordinal, context: memory_context(address) }))
-}
-
-/// The context that `address` was allocated in, if it is bound to one.
-fn memory_context(address: u64) -> Option<usize> {
-    let mut managed: c_uint = 0;
-    let attribute = CUpointer_attribute::CU_POINTER_ATTRIBUTE_IS_MANAGED as c_int;
-    // SAFETY: this attribute is a boolean, of one byte or, in older drivers, one unsigned int.
-    let code = unsafe { cuPointerGetAttribute((&raw mut managed).cast(), attribute, address) };
-    if code == SUCCESS && managed != 0 {
-        return None;
-    }
-    let mut context: CUcontext = ptr::null_mut();
-    let attribute = CUpointer_attribute::CU_POINTER_ATTRIBUTE_CONTEXT as c_int;
-    // SAFETY: this attribute is one pointer.
-    let code = unsafe { cuPointerGetAttribute((&raw mut context).cast(), attribute, address) };
-    // For memory that belongs to no context the driver has an error or null, by its version.
-    (code == SUCCESS && !context.is_null()).then_some(context as usize)
+    // Managed memory names a context and is bound to none.
+    let context = if managed != 0 { 0 } else { context as usize };
+    Ok(Some(Place { ordinal, context: (context != 0).then_some(context) }))
 }
 
 /// Loads a module into the current context; on failure gives the compiler's words too, which may be none.

@@ -4,7 +4,8 @@ use crate::Error;
 use crate::driver::{self, Code};
 use crate::modules::Function;
 use cust::sys::{CUfunction, CUstream};
-use std::ffi::{c_uint, c_void};
+use std::ffi::{c_int, c_uint, c_void};
+use std::mem::offset_of;
 use std::ptr;
 
 // The symbol is a trampoline of `cuda_driver_shim`; `driver.rs` tells why it is declared here and not taken from cust.
@@ -22,6 +23,48 @@ unsafe extern "C" {
         arguments: *mut *mut c_void,
         extra: *mut *mut c_void,
     ) -> Code;
+    fn cuLaunchKernelEx(
+        config: *const LaunchConfig,
+        function: CUfunction,
+        arguments: *mut *mut c_void,
+        extra: *mut *mut c_void,
+    ) -> Code;
+}
+
+/// `CUlaunchConfig` of cuda.h, since CUDA 11.8.
+#[repr(C)]
+struct LaunchConfig {
+    grid: [c_uint; 3],
+    block: [c_uint; 3],
+    shared_bytes: c_uint,
+    stream: CUstream,
+    attributes: *mut LaunchAttribute,
+    attribute_count: c_uint,
+}
+
+/// `CUlaunchAttribute` of cuda.h: the number of an attribute, and a union of 64 bytes at 8.
+#[repr(C)]
+struct LaunchAttribute {
+    id: c_uint,
+    value: AttributeValue,
+}
+
+/// `CUlaunchAttributeValue` of cuda.h, of an attribute that is one int.
+#[repr(C, align(8))]
+struct AttributeValue {
+    int: c_int,
+    rest: [u8; 60],
+}
+
+const _: () = {
+    assert!(size_of::<LaunchAttribute>() == 72 && offset_of!(LaunchAttribute, value) == 8);
+    assert!(size_of::<LaunchConfig>() == 56 && offset_of!(LaunchConfig, stream) == 32);
+};
+
+impl LaunchAttribute {
+    /// `CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION`, allowed: the kernel may start when every CTA of the kernel
+    /// before it in the stream has said so or ended.
+    const PROGRAMMATIC: Self = Self { id: 6, value: AttributeValue { int: 1, rest: [0; 60] } };
 }
 
 /// Most CTAs of one grid in x: the limit of every compute capability from 3.0 on.
@@ -46,6 +89,8 @@ pub(crate) struct Launch {
     pub rows_per_cta: u32,
     /// Most CTAs of one grid, at least one.
     pub grid_limit: u32,
+    /// Whether the grids may start before what is before them in the stream is complete; `function` waits for it.
+    pub programmatic: bool,
 }
 
 /// Consecutive rows that one grid works on.
@@ -86,26 +131,39 @@ impl Launch {
                 (&raw mut hidden).cast(),
                 (&raw mut guard).cast(),
             ];
-            // SAFETY: as the caller promises; `arguments` points to the six values that every entry takes, which the
-            // driver copies before it returns.
-            let code = unsafe {
-                cuLaunchKernel(
-                    self.function.raw(),
-                    chunk.ctas,
-                    1,
-                    1,
-                    self.threads,
-                    1,
-                    1,
-                    0,
-                    stream,
-                    arguments.as_mut_ptr(),
-                    ptr::null_mut(),
-                )
-            };
-            driver::check("cuLaunchKernel", code)?;
+            // SAFETY: as the caller promises; `arguments` points to the six values that every entry takes.
+            unsafe { self.launch(chunk.ctas, stream, &mut arguments) }?;
         }
         Ok(())
+    }
+
+    /// Launches one grid.
+    ///
+    /// # Safety
+    /// As [`Launch::enqueue`]; `arguments` points to the values that the entry takes.
+    unsafe fn launch(&self, ctas: u32, stream: CUstream, arguments: &mut [*mut c_void]) -> Result<(), Error> {
+        let function = self.function.raw();
+        let arguments = arguments.as_mut_ptr();
+        if !self.programmatic {
+            // SAFETY: as the caller promises; the driver copies the arguments before it returns.
+            let code = unsafe {
+                cuLaunchKernel(function, ctas, 1, 1, self.threads, 1, 1, 0, stream, arguments, ptr::null_mut())
+            };
+            return driver::check("cuLaunchKernel", code);
+        }
+        let mut attribute = LaunchAttribute::PROGRAMMATIC;
+        let config = LaunchConfig {
+            grid: [ctas, 1, 1],
+            block: [self.threads, 1, 1],
+            shared_bytes: 0,
+            stream,
+            attributes: &mut attribute,
+            attribute_count: 1,
+        };
+        // Every driver that runs such kernels has this function: both came with CUDA 11.8.
+        // SAFETY: as above; `config` and the one attribute that it names outlive the call.
+        let code = unsafe { cuLaunchKernelEx(&config, function, arguments, ptr::null_mut()) };
+        driver::check("cuLaunchKernelEx", code)
     }
 }
 

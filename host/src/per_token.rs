@@ -40,6 +40,9 @@ pub struct Choice {
     pub math: MathMode,
     /// Cubin ([`Backend::Aot`]) or PTX ([`Backend::Jit`]).
     pub backend: Backend,
+    /// Whether its grids may start before the kernel before them in the stream is complete
+    /// ([`Quantizer::with_programmatic_launch`]).
+    pub programmatic: bool,
 }
 
 /// One call by addresses, for [`Quantizer::quantize_raw`].
@@ -203,6 +206,7 @@ impl Quantizer {
             threads: plan.threads,
             rows_per_cta: plan.rows_per_cta(),
             grid_limit: self.grid_limit(),
+            programmatic: self.programmatic() && artifact.orders_grids(),
         };
         let mut grids = launch.chunks();
         let choice = Choice {
@@ -212,6 +216,7 @@ impl Quantizer {
             target: artifact.target,
             math: artifact.math,
             backend: module.backend(),
+            programmatic: launch.programmatic,
         };
         report(args, &choice, self);
         Ok((launch, choice))
@@ -233,6 +238,8 @@ fn report(args: &RawArgs, choice: &Choice, asked: &Quantizer) {
         threads = choice.plan.threads,
         ctas = choice.ctas,
         grids = choice.grids,
+        programmatic = choice.programmatic,
+        programmatic_asked = asked.programmatic(),
         rows = args.shape.rows(),
         hidden = args.shape.hidden(),
         guard = args.options.guard(args.shape.rows(), asked.sm_count()),
@@ -256,18 +263,21 @@ impl Prepared<'_> {
         // would not wait for it.
         // SAFETY: the null stream always exists.
         unsafe { driver::synchronize(ptr::null_mut()) }?;
-        // SAFETY: the buffers are borrowed, `q` and `s` exclusively, until this function returns, and the stream is done
-        // by then.
-        let launched = unsafe { self.launch(stream) };
+        // SAFETY: the context exists, being current; the buffers are borrowed, `q` and `s` exclusively, until this function
+        // returns, and the stream is done by then.
+        let launched = self.home.check().and_then(|()| unsafe { self.launch(stream) });
         // Also after an error: a part may be in flight.
         // SAFETY: the stream exists while it is borrowed.
         let done = unsafe { driver::synchronize(stream.as_inner()) };
         launched.and(done)
     }
 
-    /// Launches the kernel in `stream` and does not wait.
+    /// Launches the kernel in `stream` and does not wait: one call to the driver beside the launch, to see which context is
+    /// current.
     ///
     /// # Safety
+    /// The quantizer's context exists: it was not destroyed since [`Quantizer::prepare`].
+    ///
     /// Until the stream has passed the kernel, even after this `Prepared` is gone:
     /// - the three buffers exist;
     /// - nothing else writes `x`, or reads or writes the first `rows` rows of `q` and `s`, launches of this `Prepared` in
@@ -278,9 +288,9 @@ impl Prepared<'_> {
     /// enqueued.
     pub unsafe fn launch(&self, stream: &Stream) -> Result<(), Error> {
         let Some((launch, _)) = &self.work else { return Ok(()) };
-        self.home.check()?;
-        // SAFETY: the context was checked above, shape, place and plan by `prepare`, and a stream of another context is
-        // refused by the driver; the rest is what this function's caller promises.
+        self.home.check_handle()?;
+        // SAFETY: the context was checked above, by its handle because it exists, shape, place and plan by `prepare`, and a
+        // stream of another context is refused by the driver; the rest is what this function's caller promises.
         unsafe { launch.enqueue(stream.as_inner()) }
     }
 
@@ -350,6 +360,7 @@ mod tests {
             target: Target::by_name("sm_90").unwrap(),
             math: MathMode::Fast,
             backend: Backend::Aot,
+            programmatic: true,
         };
         let shape = Shape::new(7, 4096).unwrap();
         let args = RawArgs { element: Element::Bf16, x: 0, q: 0, s: 0, shape, options: Options::default() };
@@ -377,6 +388,8 @@ mod tests {
             ("threads", "256"),
             ("ctas", "7"),
             ("grids", "1"),
+            ("programmatic", "true"),
+            ("programmatic_asked", "false"),
             ("rows", "7"),
             ("hidden", "4096"),
             ("guard", "false"),

@@ -61,18 +61,19 @@ pub(crate) fn plan(target: &Target, call: Call) -> Plan {
 
 /// The best plan of one strategy, if any fits: the widest vectors, and the fewest of them that the rule allows.
 fn best(rule: &Rule, strategy: Strategy, target: &Target, call: Call) -> Option<Plan> {
-    let plans = ENTRIES.iter().filter(|e| e.strategy == strategy).map(|entry| {
+    let wanted = |e: &&Entry| {
+        e.strategy == strategy
+            && u64::from(e.elements_per_vector) * call.element.bytes() as u64 <= rule.vector_bytes
+            && (strategy != Strategy::Warp || e.vectors_per_thread <= rule.warp_vectors)
+    };
+    let plans = ENTRIES.iter().filter(wanted).map(|entry| {
         let threads = match strategy {
             Strategy::Warp => rule.warp_threads,
             Strategy::Cta | Strategy::CtaTwoPass => covering_threads(entry, call.hidden),
         };
         Plan { entry, threads }
     });
-    let wanted = |p: &Plan| {
-        u64::from(p.entry.elements_per_vector) * call.element.bytes() as u64 <= rule.vector_bytes
-            && (strategy != Strategy::Warp || p.entry.vectors_per_thread <= rule.warp_vectors)
-    };
-    plans.filter(wanted).filter(|p| p.check_call(target, call).is_ok()).min_by_key(|p| {
+    plans.filter(|p| p.check_call(target, call).is_ok()).min_by_key(|p| {
         let vectors = p.entry.vectors_per_thread;
         let too_few = strategy == Strategy::Cta && vectors < rule.cta_vectors;
         (Reverse(p.entry.elements_per_vector), too_few, vectors)
@@ -84,6 +85,12 @@ fn covering_threads(entry: &Entry, hidden: u64) -> u32 {
     let per_thread = u64::from(entry.elements_per_vector) * u64::from(entry.vectors_per_thread);
     let threads = hidden.div_ceil(per_thread).min(u64::from(MAX_CTA_THREADS));
     (threads as u32).next_multiple_of(LANES_PER_WARP)
+}
+
+/// Whether `value` is a multiple of a power of two, which widths are: without a division, of which a call would take dozens.
+fn is_multiple(value: u64, power_of_two: u64) -> bool {
+    debug_assert!(power_of_two.is_power_of_two());
+    value & (power_of_two - 1) == 0
 }
 
 impl Plan {
@@ -108,14 +115,14 @@ impl Plan {
             return Err(PlanError::RowTooLong { entry: entry.name, threads, expected, actual: call.hidden });
         }
         let width = u64::from(entry.elements_per_vector);
-        if !call.hidden.is_multiple_of(width) {
+        if !is_multiple(call.hidden, width) {
             return Err(PlanError::VectorLength { entry: entry.name, expected: width, actual: call.hidden });
         }
         // A vector is loaded by accesses of at most the target's width and stored by one. Every row starts as aligned as
         // the first, because the width divides `hidden`.
         let load = (width * call.element.bytes() as u64).min(target.vector_bytes as u64);
         for (operand, expected, actual) in [("x", load, call.x), ("q", width, call.q)] {
-            if !actual.is_multiple_of(expected) {
+            if !is_multiple(actual, expected) {
                 return Err(PlanError::VectorAlignment { entry: entry.name, operand, expected, actual });
             }
         }

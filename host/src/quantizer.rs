@@ -32,6 +32,7 @@ pub struct Quantizer {
     sm_count: u32,
     plan: Option<Plan>,
     grid_limit: u32,
+    programmatic: bool,
     /// Modules in use, by operation and element type: a short cut past the locks of the cache of all modules.
     modules: [[OnceLock<&'static Module>; Element::ALL.len()]; Kernel::ALL.len()],
 }
@@ -58,11 +59,19 @@ impl Home {
 
     /// Checks that the context is current on this thread.
     pub fn check(&self) -> Result<(), Error> {
-        if driver::current_context()? == self.context {
-            Ok(())
-        } else {
-            Err(Error::ContextMismatch { device: Box::new(DeviceInfo::clone(&self.device)) })
-        }
+        if driver::current_context()? == self.context { Ok(()) } else { Err(self.mismatch()) }
+    }
+
+    /// As [`Home::check`], by the handle alone: half of the driver's calls.
+    ///
+    /// True of a later context at the same address too, so that the caller has to know that this one exists.
+    pub fn check_handle(&self) -> Result<(), Error> {
+        if driver::current_handle()? == self.context.handle() { Ok(()) } else { Err(self.mismatch()) }
+    }
+
+    #[cold]
+    fn mismatch(&self) -> Error {
+        Error::ContextMismatch { device: Box::new(DeviceInfo::clone(&self.device)) }
     }
 }
 
@@ -105,6 +114,7 @@ impl Quantizer {
             sm_count: device.sm_count,
             plan: None,
             grid_limit: MAX_GRID,
+            programmatic: false,
             modules: Default::default(),
             home: Home { context, device: Arc::new(device) },
         };
@@ -172,6 +182,17 @@ impl Quantizer {
         Self { grid_limit: ctas.get().min(MAX_GRID), ..self }
     }
 
+    /// With kernels that may start before the kernel before them in the stream is complete ("programmatic dependent launch"),
+    /// which hides the time between two short kernels; by default they do not. The order of the stream holds whatever is
+    /// before. What comes after: see the crate's "Programmatic dependent launch".
+    ///
+    /// Where the artifact has no kernels for it (targets below `sm_90`) calls are launched as without it;
+    /// [`crate::Choice::programmatic`] says what became of it.
+    #[must_use]
+    pub fn with_programmatic_launch(self, programmatic: bool) -> Self {
+        Self { programmatic, ..self }
+    }
+
     /// The math mode.
     pub fn math(&self) -> MathMode {
         self.math
@@ -207,6 +228,10 @@ impl Quantizer {
 
     pub(crate) fn grid_limit(&self) -> u32 {
         self.grid_limit
+    }
+
+    pub(crate) fn programmatic(&self) -> bool {
+        self.programmatic
     }
 
     pub(crate) fn home(&self) -> &Home {
@@ -344,6 +369,13 @@ pub(crate) mod tests {
         assert!(matches!(error, Error::NoArtifact { dir: None, .. }), "{error}");
         let error = h200().with_target("sm_89").unwrap().module(Kernel::PerToken, Element::F16).unwrap_err();
         assert!(matches!(error, Error::TargetMath { target: "sm_89", math: MathMode::Fast, .. }), "{error}");
+    }
+
+    #[test]
+    fn programmatic_launch_is_asked_for() {
+        assert!(!h200().programmatic());
+        assert!(h200().with_programmatic_launch(true).programmatic());
+        assert!(!h200().with_programmatic_launch(true).with_programmatic_launch(false).programmatic());
     }
 
     #[test]

@@ -8,6 +8,7 @@
 mod allocations;
 mod backend;
 mod bare;
+mod chain;
 mod child;
 mod contexts;
 mod entries;
@@ -17,6 +18,7 @@ mod form;
 mod graph;
 mod large;
 mod loading;
+mod neighbours;
 mod reference;
 mod sglang;
 mod streams;
@@ -152,6 +154,7 @@ fn tests(device: &DeviceInfo) -> Vec<Test> {
         .chain(loading::tests(&variations))
         .chain(backend::tests())
         .chain(streams::tests())
+        .chain(chain::tests(device, &variations))
         .chain(contexts::tests())
         .collect()
 }

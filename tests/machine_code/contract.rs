@@ -57,6 +57,7 @@ pub fn instructions(artifact: &Artifact, listing: &Listing) -> Vec<String> {
         wrong.entry = entry.name;
         local_memory(&mut wrong, code);
         global_memory(&mut wrong, artifact, entry, code);
+        order_of_grids(&mut wrong, artifact, code);
         collectives(&mut wrong, artifact.target, entry, code);
         arithmetic(&mut wrong, artifact, entry, code);
         calls(&mut wrong, artifact.math, entry, code);
@@ -78,8 +79,19 @@ fn local_memory(wrong: &mut Violations, code: &[Instruction]) {
     }
 }
 
-/// Loads are as wide as a vector, or the target's widest access, read-only and kept out of L1; stores are whole vectors of
-/// codes, and the scale.
+/// Where grids order themselves, the next may start and this one waits, once, before anything of global memory, before a
+/// branch and before any thread ends.
+fn order_of_grids(wrong: &mut Violations, artifact: &Artifact, code: &[Instruction]) {
+    let expected = usize::from(artifact.orders_grids());
+    wrong.unless_equal("PREEXIT", equal(code, "PREEXIT"), expected);
+    wrong.unless_equal("ACQBULK", equal(code, "ACQBULK"), expected);
+    let after = |i: &Instruction| ["LDG", "STG", "EXIT", "BRA", "BAR", "CALL"].iter().any(|o| i.opcode.starts_with(o));
+    let before = code.iter().take_while(|i| i.opcode != "ACQBULK").filter(|_| artifact.orders_grids());
+    wrong.unless_equal("instructions before the wait that belong behind it", before.filter(|i| after(i)).count(), 0);
+}
+
+/// Loads are as wide as a vector, or the target's widest access, kept out of L1 and, where no grid overlaps another,
+/// read-only; stores are whole vectors of codes, and the scale.
 fn global_memory(wrong: &mut Violations, artifact: &Artifact, entry: &Entry, code: &[Instruction]) {
     let vector = entry.elements_per_vector as usize * artifact.element.bytes();
     let access = vector.min(artifact.target.vector_bytes);
@@ -93,7 +105,8 @@ fn global_memory(wrong: &mut Violations, artifact: &Artifact, entry: &Entry, cod
         other => panic!("there is no access of {other} bytes"),
     };
     let hint = if artifact.target.name == "sm_80" { "" } else { ".NA" };
-    let load = format!("LDG.E{hint}{}.CONSTANT", width(access));
+    let constant = if artifact.orders_grids() { "" } else { ".CONSTANT" };
+    let load = format!("LDG.E{hint}{}{constant}", width(access));
     let loads = equal(code, &load);
     wrong.unless_equal("loads from global memory that are not the vectors'", starting(code, "LDG") - loads, 0);
 

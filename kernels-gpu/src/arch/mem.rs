@@ -1,8 +1,8 @@
 //! Every access of the kernels to memory.
 //!
-//! Global accesses are explicit instructions: their width is a promise of the entry, and the input's are marked as
-//! read-only for the kernel's duration, and kept out of L1 because nothing is read twice. The host's bodies ask the
-//! emulator first.
+//! Global accesses are explicit instructions: their width is a promise of the entry, and the input's are kept out of L1
+//! because nothing is read twice and, where no grid overlaps another, marked as read-only for the kernel's duration. The
+//! host's bodies ask the emulator first.
 
 #[cfg(not(target_arch = "nvptx64"))]
 #[path = "mem_host.rs"]

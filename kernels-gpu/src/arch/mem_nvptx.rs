@@ -2,8 +2,17 @@
 
 use core::arch::asm;
 
-/// `ld.global` with the hints of the input. The L1 hint needs PTX 7.4, more than `sm_80` does.
-#[cfg(not(ptq_arch = "sm_80"))]
+/// `ld.global` with the hints of the input.
+///
+/// `.nc` is for memory that nothing writes while the grid runs. A grid that waits for those before it runs while they write,
+/// so that with `griddepcontrol` the loads are ordinary ones. The L1 hint needs PTX 7.4, more than `sm_80` does.
+#[cfg(any(ptq_arch = "sm_90", ptq_arch = "sm_100f", ptq_arch = "sm_120"))]
+macro_rules! ld {
+    ($suffix:literal) => {
+        concat!("ld.global.L1::no_allocate.", $suffix)
+    };
+}
+#[cfg(ptq_arch = "sm_89")]
 macro_rules! ld {
     ($suffix:literal) => {
         concat!("ld.global.nc.L1::no_allocate.", $suffix)

@@ -5,6 +5,24 @@
 
 pub mod mem;
 
+#[cfg(any(ptq_arch = "sm_90", ptq_arch = "sm_100f", ptq_arch = "sm_120"))]
+#[path = "grid_griddepcontrol.rs"]
+mod grid;
+#[cfg(not(any(ptq_arch = "sm_90", ptq_arch = "sm_100f", ptq_arch = "sm_120")))]
+#[path = "grid_in_order.rs"]
+mod grid;
+
+/// The first thing in every kernel: lets the next grid of the stream start, and waits for the grids before this one.
+///
+/// Where both grids allow it they overlap ("programmatic dependent launch"); where not, this does nothing. No thread reads or
+/// writes global memory, nor ends, before it has been here: this grid is then complete only after those before it, so that
+/// one which waits for this grid has waited for them too.
+#[inline(always)]
+pub fn order_grids() {
+    grid::launch_dependents();
+    grid::wait();
+}
+
 #[cfg(any(ptq_arch = "sm_89", ptq_arch = "sm_90", ptq_arch = "sm_100f", ptq_arch = "sm_120"))]
 #[path = "e4m3_cvt.rs"]
 mod e4m3;

@@ -2,6 +2,8 @@
 //!
 //! One operation of one element type per device build, both chosen by feature; on the host all of them are checked
 //! together.
+//!
+//! Every kernel starts with [`crate::arch::order_grids`].
 
 #[cfg(feature = "per_token")]
 pub mod per_token;

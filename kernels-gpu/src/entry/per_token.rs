@@ -17,6 +17,7 @@ macro_rules! define_entries {
         /// - `hidden`, `x` and `q` suit the entry's vector; the CTA and the grid suit its strategy.
         #[cuda_std::kernel(max_threads = ptq_spec::per_token::Strategy::$strategy.max_threads())]
         pub unsafe fn $name(x: *const u8, q: *mut u8, s: *mut f32, rows: u64, hidden: u64, guard: u32) {
+            $crate::arch::order_grids();
             let arguments = $crate::row::Arguments { x, q, s, hidden, guard: guard != 0 };
             // SAFETY: the kernel's contract is the strategy's.
             unsafe { $crate::entry::per_token::body!($strategy, Element, $elements, $vectors, arguments, rows) }
