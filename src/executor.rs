@@ -173,7 +173,7 @@ unsafe fn on_cpu<T: Input>(args: RawArgs, params: Params) -> Result<(), Error> {
     let shape = Shape::new(args.shape.rows(), args.shape.hidden())?;
     // The caller has memory of this size.
     let (rows, elements) = (shape.rows() as usize, (shape.rows() * shape.hidden()) as usize);
-    // SAFETY: the caller promises that many elements that nobody writes meanwhile; aligned, of any bits (`T` is `Pod`).
+    // SAFETY: the caller promises that many elements that nobody writes meanwhile; aligned, of any bits (`Input`).
     let x = unsafe { slice::from_raw_parts(args.x as *const T, elements) };
     // SAFETY: the caller promises that many bytes that nobody else uses meanwhile; `x` and `s` do not overlap them.
     let q = unsafe { slice::from_raw_parts_mut(args.q as *mut u8, elements) };

@@ -77,7 +77,7 @@ pub use ptq_spec::{
 #[cfg(feature = "cuda")]
 pub use ptq_host::{
     Artifact, Artifacts, Backend, Bf16, Choice, DeviceInfo, Driver, DriverError, DriverVersion, Error, F16, GpuElement,
-    Plan, PlanError, Prepared, Quantizer, RawArgs, cust, probe,
+    Image, Plan, PlanError, Prepared, Quantizer, RawArgs, cust, probe,
 };
 
 #[cfg(feature = "cuda")]

@@ -3,6 +3,7 @@
 use per_token_quant_fp8::{ARTIFACTS, Artifact};
 use ptq_spec::per_token::{ENTRIES, Entry, LANES_PER_WARP, Strategy};
 use ptq_spec::{Element, Kernel, MathMode, TARGETS};
+use std::borrow::Cow;
 
 /// The text of one entry, from its name to the brace that ends it.
 fn body<'a>(ptx: &'a str, entry: &str) -> &'a str {
@@ -15,12 +16,17 @@ fn count(text: &str, instruction: &str) -> usize {
     text.lines().filter(|line| line.contains(instruction)).count()
 }
 
+fn ptx(artifact: &Artifact) -> Cow<'static, str> {
+    artifact.ptx_text().unwrap_or_else(|error| panic!("{error}"))
+}
+
 /// Calls `check` with every artifact of per-token quantization, entry and entry's text.
 fn each_entry(check: impl Fn(&Artifact, &Entry, &str, &str)) {
     for artifact in ARTIFACTS.as_slice().iter().filter(|artifact| artifact.kernel == Kernel::PerToken) {
+        let ptx = ptx(artifact);
         for entry in ENTRIES {
             let name = format!("{} {}", artifact.stem(), entry.name);
-            check(artifact, entry, body(artifact.ptx, entry.name), &name);
+            check(artifact, entry, body(&ptx, entry.name), &name);
         }
     }
 }
@@ -41,16 +47,24 @@ fn every_kernel_target_math_and_element_is_there_once() {
     assert_eq!(ARTIFACTS.as_slice().len(), planned);
 }
 
+/// Every program that links the library carries them.
+#[test]
+fn they_take_at_most_4_mb() {
+    let bytes = ARTIFACTS.embedded_bytes();
+    assert!(bytes <= 4_000_000, "{bytes} bytes are embedded");
+}
+
 #[test]
 fn ptx_header_is_the_target_with_the_lowest_version() {
     for artifact in ARTIFACTS.as_slice() {
+        let ptx = ptx(artifact);
         let (major, minor) = artifact.target.ptx_version;
         for (directive, operand) in [
             (".version ", format!("{major}.{minor}")),
             (".target ", artifact.target.name.into()),
             (".address_size ", "64".into()),
         ] {
-            let found: Vec<_> = artifact.ptx.lines().filter_map(|line| line.strip_prefix(directive)).collect();
+            let found: Vec<_> = ptx.lines().filter_map(|line| line.strip_prefix(directive)).collect();
             assert_eq!(found, [operand], "{}: {directive}", artifact.stem());
         }
     }
@@ -59,16 +73,18 @@ fn ptx_header_is_the_target_with_the_lowest_version() {
 #[test]
 fn ptx_has_exactly_the_entries() {
     for artifact in ARTIFACTS.as_slice() {
-        let lines = artifact.ptx.lines();
+        let ptx = ptx(artifact);
+        let lines = ptx.lines();
         let mut names: Vec<_> = lines.filter_map(|line| line.split_once(".entry ")?.1.strip_suffix('(')).collect();
         names.sort_unstable();
         let mut expected = artifact.kernel.entries().to_vec();
         expected.sort_unstable();
         assert_eq!(names, expected, "{}", artifact.stem());
-        assert_eq!(count(artifact.ptx, ".func"), 0, "{}: functions that are no entries", artifact.stem());
-        assert!(artifact.cubin.starts_with(b"\x7fELF"), "{}: the cubin is no ELF file", artifact.stem());
+        assert_eq!(count(&ptx, ".func"), 0, "{}: functions that are no entries", artifact.stem());
+        let cubin = artifact.cubin_bytes().unwrap_or_else(|error| panic!("{error}"));
+        assert!(cubin.starts_with(b"\x7fELF"), "{}: the cubin is no ELF file", artifact.stem());
         for name in artifact.kernel.entries() {
-            let found = artifact.cubin.windows(name.len()).any(|window| window == name.as_bytes());
+            let found = cubin.windows(name.len()).any(|window| window == name.as_bytes());
             assert!(found, "{}: no {name} in the cubin", artifact.stem());
         }
     }
@@ -91,8 +107,9 @@ fn launch_bounds_are_the_strategys() {
 #[test]
 fn grids_are_ordered_before_anything_else() {
     for artifact in ARTIFACTS.as_slice() {
+        let ptx = ptx(artifact);
         for entry in artifact.kernel.entries() {
-            let (text, name) = (body(artifact.ptx, entry), format!("{} {entry}", artifact.stem()));
+            let (text, name) = (body(&ptx, entry), format!("{} {entry}", artifact.stem()));
             let expected = usize::from(artifact.orders_grids());
             assert_eq!(count(text, "griddepcontrol.launch_dependents;"), expected, "{name}: launch_dependents");
             assert_eq!(count(text, "griddepcontrol.wait;"), expected, "{name}: wait");

@@ -1,14 +1,16 @@
 //! What the library's build script does.
 
-use crate::build::plan;
+use crate::build::{Planned, plan};
+use crate::compress::{self, compress};
 use crate::{ArtifactsError, Folders, Manifest, build, sources};
 use cuda_builder::{CudaBuilderError, Toolchain};
 use ptq_spec::TARGETS;
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
 
-/// Fills `out_dir` with the artifacts of the sources present, and with `artifacts.rs`, which embeds them.
+/// Fills `out_dir` with the artifacts of the sources present, compressed, and with `artifacts.rs`, which embeds them.
 ///
 /// The checked-in files are taken where their manifest is of these sources, or no sources are there that could differ
 /// ([`Folders::has_sources`]); else fresh ones are built. Prints what cargo must watch. `find` is asked for the tools only
@@ -32,42 +34,48 @@ pub fn embed(
     }
     let manifest = Manifest::read(folders)?;
     let current = if folders.has_sources() { manifest.check_sources(folders) } else { Ok(()) };
-    match current {
-        Ok(()) => copy(&manifest, folders, out_dir)?,
+    let from = match current {
+        Ok(()) => {
+            manifest.check_files(&folders.artifacts())?;
+            folders.artifacts()
+        }
         Err(ArtifactsError::StaleManifest { .. }) => {
             let toolchain = find().map_err(ArtifactsError::Stale)?;
             build(folders, &toolchain, out_dir, |_| true)?;
+            out_dir.to_path_buf()
         }
         Err(other) => return Err(other),
-    }
+    };
+    let files = plan().flat_map(|planned| planned_files(&planned)).collect::<Vec<_>>();
+    let lens = compress(&files, &from, out_dir)?;
     let path = out_dir.join("artifacts.rs");
-    fs::write(&path, table()).map_err(|e| ArtifactsError::io(&path, e))
+    fs::write(&path, table(&lens)).map_err(|e| ArtifactsError::io(&path, e))
 }
 
-fn copy(manifest: &Manifest, folders: &Folders, out_dir: &Path) -> Result<(), ArtifactsError> {
-    manifest.check_files(&folders.artifacts())?;
-    for file in manifest.files.keys() {
-        let from = folders.artifacts().join(file);
-        fs::copy(&from, out_dir.join(file)).map_err(|e| ArtifactsError::io(&from, e))?;
-    }
-    Ok(())
+/// PTX and cubin.
+fn planned_files(planned: &Planned) -> [String; 2] {
+    ["ptx", "cubin"].map(|extension| format!("{}.{extension}", planned.stem()))
 }
 
-/// Rust source of the table.
-fn table() -> String {
+/// Rust source of the table; `lens`: how many bytes each file decompresses to.
+fn table(lens: &BTreeMap<String, usize>) -> String {
     let mut text = String::from(
         "/// The artifacts embedded in this library: PTX and a cubin per operation, target, math mode and element type.\n\
          pub static ARTIFACTS: ::ptq_host::Artifacts = {\n    const TABLE: &[::ptq_host::Artifact] = &[\n",
     );
+    let image = |file: &String| {
+        let (path, len) = (compress::name(file), lens[file]);
+        format!("::ptq_host::Image::Lzip {{ bytes: include_bytes!({path:?}), len: {len} }}")
+    };
     for planned in plan() {
         let index = TARGETS.iter().position(|target| target == planned.target).expect("the plan is of these targets");
-        let stem = planned.stem();
+        let [ptx, cubin] = planned_files(&planned).each_ref().map(image);
         let (kernel, math, element) = (planned.kernel, planned.math, planned.element);
         writeln!(
             text,
             "        ::ptq_host::Artifact {{ kernel: ::ptq_spec::Kernel::{kernel:?}, \
-             target: &::ptq_spec::TARGETS[{index}], math: ::ptq_spec::MathMode::{math:?}, element: ::ptq_spec::Element::{element:?}, ptx: include_str!(\"{stem}.ptx\"), \
-             cubin: include_bytes!(\"{stem}.cubin\") }},"
+             target: &::ptq_spec::TARGETS[{index}], math: ::ptq_spec::MathMode::{math:?}, \
+             element: ::ptq_spec::Element::{element:?}, ptx: {ptx}, cubin: {cubin} }},"
         )
         .expect("a String takes any text");
     }

@@ -10,6 +10,7 @@
 
 pub mod build;
 pub mod check;
+mod compress;
 pub mod embed;
 mod error;
 mod folders;

@@ -24,8 +24,9 @@ impl Raw {
     /// Loads the kernel that the quantizer takes for this call, which is one grid.
     pub fn new(quantizer: &Quantizer, args: &RawArgs) -> Result<Self, BoxError> {
         let choice = quantizer.choose(args)?.ok_or("there are rows")?;
-        let artifact = ARTIFACTS.find(Kernel::PerToken, args.element, choice.target, choice.math).ok_or("it was chosen")?;
-        let module = Module::from_cubin(artifact.cubin, &[])?;
+        let artifact =
+            ARTIFACTS.find(Kernel::PerToken, args.element, choice.target, choice.math).ok_or("it was chosen")?;
+        let module = Module::from_cubin(artifact.cubin_bytes()?, &[])?;
         let function = module.get_function(choice.plan.entry.name)?.to_raw();
         Ok(Self { function, ctas: choice.ctas, threads: choice.plan.threads, _module: module })
     }

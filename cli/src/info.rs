@@ -35,7 +35,7 @@ pub fn report() -> String {
     line("math mode", format!("{math} ({reason})"));
     line("SM count", format!("{sm_count} ({reason})"));
     let embedded = ARTIFACTS.as_slice();
-    line("artifacts", format!("{} embedded", embedded.len()));
+    line("artifacts", format!("{} embedded in {} bytes", embedded.len(), ARTIFACTS.embedded_bytes()));
 
     let mut table = vec![COLUMNS.map(str::to_owned)];
     table.extend(embedded.iter().map(|artifact| {

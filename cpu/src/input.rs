@@ -3,8 +3,8 @@
 use half::{bf16, f16};
 use ptq_spec::Element;
 
-/// Element type of `x`: [`half::f16`], [`half::bf16`] or `f32`. Sealed.
-pub trait Input: bytemuck::Pod + Send + Sync + sealed::Bits {
+/// Element type of `x`: [`half::f16`], [`half::bf16`] or `f32`. Every bit pattern is a value. Sealed.
+pub trait Input: Send + Sync + sealed::Bits + 'static {
     /// The same, as a value.
     const ELEMENT: Element;
 

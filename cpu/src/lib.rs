@@ -5,6 +5,8 @@
 //!
 //! Two implementations of the same bits: [`scalar`] reads like the contract and judges every other one;
 //! [`quantize`] is the fast one, compiled for each [`Isa`] and run by the best that the machine has.
+//!
+//! With the feature `rayon`, on by default, it takes the threads of the current rayon pool; without, the calling thread.
 #![deny(unsafe_code)]
 
 pub mod e4m3;
@@ -13,6 +15,7 @@ mod isa;
 mod params;
 mod per_token;
 mod row;
+mod rows;
 pub mod scalar;
 
 pub use input::Input;

@@ -1,14 +1,11 @@
 //! The fast path: rows in parallel, each by the widest instruction set of the machine.
 
 use crate::isa::Row;
-use crate::{Input, Isa, Params, row};
+use crate::{Input, Isa, Params, row, rows};
 use ptq_spec::{Shape, ShapeError};
-use rayon::prelude::*;
 
-/// Elements below which a task is not split: some ten microseconds of work, well above what handing it over costs.
-const ELEMENTS_PER_TASK: usize = 1 << 15;
-
-/// Quantizes the first `shape.rows()` rows, on the threads of the current rayon pool.
+/// Quantizes the first `shape.rows()` rows, on the threads of the current rayon pool, or without the feature `rayon` on
+/// the calling one.
 ///
 /// - `x`: `[rows, hidden]`
 /// - `q`: `[rows_out, hidden]`, E4M3 codes
@@ -59,10 +56,6 @@ fn quantize_rows<T: Input>(
     }
     let hidden = shape.hidden() as usize;
     let guard = params.options.guard(shape.rows(), params.sm_count);
-    x.par_chunks_exact(hidden)
-        .zip(q.par_chunks_exact_mut(hidden))
-        .zip(s)
-        .with_min_len(ELEMENTS_PER_TASK.div_ceil(hidden))
-        .for_each(|((x, q), s)| *s = row(x, q, params.math, guard));
+    rows::for_each(x, q, s, hidden, |x, q| row(x, q, params.math, guard));
     Ok(())
 }

@@ -29,7 +29,7 @@ fuzz_target!(|call: Call<'_>| {
     }
 });
 
-fn run<T: Input>(call: &Call<'_>) {
+fn run<T: Input + bytemuck::Pod>(call: &Call<'_>) {
     // Across the thresholds of automatic dispatch of one and two multiprocessors.
     let (rows, padding) = (usize::from(call.rows % 40), usize::from(call.padding % 4));
     let hidden = 4 * (1 + usize::from(call.quads % 80));

@@ -120,7 +120,7 @@ pub fn fits_contract(shape: &[usize]) -> bool {
 
 /// Codes and scales of the scalar implementation.
 fn expected(element: Element, shape: &[usize], x: &[u8], params: Params) -> (Vec<u8>, Vec<f32>) {
-    fn of<T: Input>(x: &[u8], shape: Shape, params: Params) -> (Vec<u8>, Vec<f32>) {
+    fn of<T: Input + bytemuck::Pod>(x: &[u8], shape: Shape, params: Params) -> (Vec<u8>, Vec<f32>) {
         let x: Vec<T> = bytemuck::pod_collect_to_vec(x);
         let mut q = vec![0; x.len()];
         let mut s = vec![0.0; shape.rows() as usize];

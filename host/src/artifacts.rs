@@ -1,7 +1,8 @@
 //! The table of compiled kernels: handed over by whoever links the crate, or read from a folder.
 
-use crate::Error;
+use crate::{Error, Image};
 use ptq_spec::{ArtifactStem, ComputeCapability, Element, Kernel, MathMode, TARGETS, Target, artifact_stem};
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -18,10 +19,10 @@ pub struct Artifact {
     pub math: MathMode,
     /// Element type of the input.
     pub element: Element,
-    /// PTX text; empty where there is none.
-    pub ptx: &'static str,
-    /// Cubin image; empty where there is none.
-    pub cubin: &'static [u8],
+    /// PTX text, in UTF-8; empty where there is none.
+    pub ptx: Image,
+    /// Cubin; empty where there is none.
+    pub cubin: Image,
 }
 
 /// A table of artifacts, at most one for each operation, target, math mode and element type.
@@ -39,6 +40,30 @@ impl Artifact {
     pub fn orders_grids(&self) -> bool {
         self.target.capability >= ComputeCapability(9, 0)
     }
+
+    /// The PTX, decompressed.
+    ///
+    /// # Errors
+    /// [`Error::MalformedArtifact`] where it does not decompress or is no text.
+    pub fn ptx_text(&self) -> Result<Cow<'static, str>, Error> {
+        let no_text = |_| self.malformed("its PTX is not UTF-8");
+        match self.ptx.bytes().map_err(|reason| self.malformed(reason))? {
+            Cow::Borrowed(bytes) => str::from_utf8(bytes).map(Cow::Borrowed).map_err(no_text),
+            Cow::Owned(bytes) => String::from_utf8(bytes).map(Cow::Owned).map_err(|error| no_text(error.utf8_error())),
+        }
+    }
+
+    /// The cubin, decompressed.
+    ///
+    /// # Errors
+    /// [`Error::MalformedArtifact`] where it does not decompress.
+    pub fn cubin_bytes(&self) -> Result<Cow<'static, [u8]>, Error> {
+        self.cubin.bytes().map_err(|reason| self.malformed(reason))
+    }
+
+    pub(crate) fn malformed(&self, reason: &'static str) -> Error {
+        Error::MalformedArtifact { stem: self.stem().to_string(), reason }
+    }
 }
 
 impl Artifacts {
@@ -54,6 +79,11 @@ impl Artifacts {
     /// The artifacts.
     pub const fn as_slice(self) -> &'static [Artifact] {
         self.0
+    }
+
+    /// Bytes that all the images take, as a program carries them.
+    pub fn embedded_bytes(self) -> usize {
+        self.0.iter().map(|artifact| artifact.ptx.stored().len() + artifact.cubin.stored().len()).sum()
     }
 
     /// The artifact for that operation, element type, target and math mode.
@@ -108,8 +138,8 @@ fn read_dir(dir: &Path) -> Result<Artifacts, Error> {
             target,
             math,
             element,
-            ptx: ptx.leak(),
-            cubin: cubin.leak(),
+            ptx: Image::Plain(ptx.into_bytes().leak()),
+            cubin: Image::Plain(cubin.leak()),
         })
         .collect();
     Ok(Artifacts(table.leak()))
@@ -182,10 +212,10 @@ mod tests {
         let sm_90 = Target::by_name("sm_90").unwrap();
         assert_eq!(artifacts.0.len(), 2);
         let bf16 = artifacts.find(Kernel::PerToken, Element::Bf16, sm_90, MathMode::Fast).unwrap();
-        assert_eq!((bf16.ptx, bf16.cubin), (".version 7.8", &[][..]));
+        assert_eq!((bf16.ptx, bf16.cubin), (Image::Plain(b".version 7.8"), Image::NONE));
         assert_eq!(bf16.stem().to_string(), "per_token.bf16.sm_90.fast");
         let f32 = artifacts.find(Kernel::PerToken, Element::F32, sm_80, MathMode::Precise).unwrap();
-        assert_eq!((f32.ptx, f32.cubin), ("", &[1, 2, 3][..]));
+        assert_eq!((f32.ptx, f32.cubin), (Image::NONE, Image::Plain(&[1, 2, 3])));
         assert!(artifacts.find(Kernel::PerToken, Element::Bf16, sm_90, MathMode::Precise).is_none());
         // The same memory the second time.
         assert!(std::ptr::eq(from_dir(&dir.0).unwrap().0, artifacts.0));

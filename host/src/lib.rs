@@ -60,6 +60,9 @@
 //! | `quantizer.rs` | what a caller may choose, and the context it is bound to |
 //! | `policy.rs` | which kernel entry with how many threads: a table, and the checks of a forced choice |
 //! | `selection.rs` | which artifact through which backend |
+//! | `artifacts.rs` | the table of compiled kernels |
+//! | `image.rs` | what an artifact holds for the driver, as it is or compressed |
+//! | `cubin.rs` | whether a cubin is whole |
 //! | `modules.rs` | loads a module once per context |
 //! | `launch.rs` | the only file that launches a kernel |
 //! | `environment.rs` | the environment variables |
@@ -75,6 +78,7 @@ mod driver;
 mod element;
 mod environment;
 mod error;
+mod image;
 mod launch;
 mod modules;
 mod per_token;
@@ -88,6 +92,7 @@ pub use device::{DeviceInfo, Driver, DriverVersion, probe};
 pub use driver::DriverError;
 pub use element::{Bf16, F16, GpuElement};
 pub use error::{Error, PlanError};
+pub use image::Image;
 pub use per_token::{Choice, Prepared, RawArgs};
 pub use policy::Plan;
 pub use quantizer::Quantizer;

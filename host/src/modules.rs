@@ -1,6 +1,7 @@
 //! Loads each module once per context.
 
 use crate::driver::{self, Context, DriverError};
+use crate::image::Identity;
 use crate::selection::Candidate;
 use crate::{Artifact, Backend, Error, cubin};
 use cust::sys::{CUfunc_st, CUfunction, CUmodule};
@@ -42,16 +43,13 @@ impl Function {
     }
 }
 
-/// Which module: images are static, so that address and length stand for the contents.
+/// Which module: images are static, so that where they lie stands for the contents.
 #[derive(PartialEq, Eq, Hash)]
 struct Key {
     context: Context,
     backend: Backend,
-    image: *const [u8],
+    image: Identity,
 }
-
-// SAFETY: the pointer is only compared.
-unsafe impl Send for Key {}
 
 /// One module: locked while it is loaded, so that others who want it wait, and empty again if that fails.
 type Slot = Arc<Mutex<Option<&'static Module>>>;
@@ -81,9 +79,7 @@ fn not_understood(code: DriverError) -> bool {
 }
 
 fn once(context: Context, candidate: Candidate) -> Result<&'static Module, Error> {
-    let Candidate { backend, artifact } = candidate;
-    let image: *const [u8] = if backend == Backend::Aot { artifact.cubin } else { artifact.ptx.as_bytes() };
-    let key = Key { context, backend, image };
+    let key = Key { context, backend: candidate.backend, image: candidate.image().identity() };
     let slot = lock(&SLOTS).get_or_insert_default().entry(key).or_default().clone();
     let mut slot = lock(&slot);
     if let Some(module) = *slot {
@@ -97,8 +93,8 @@ fn once(context: Context, candidate: Candidate) -> Result<&'static Module, Error
 impl Module {
     fn load(candidate: Candidate) -> Result<Self, Error> {
         let Candidate { backend, artifact } = candidate;
-        let image = image(candidate)?;
         let start = Instant::now();
+        let image = image(candidate)?;
         // SAFETY: `image` returns PTX that ends in NUL or a whole cubin.
         let loaded = unsafe { driver::load_module(&image) };
         let handle =
@@ -140,31 +136,41 @@ impl Module {
     }
 }
 
+/// The directive that every PTX has.
+const VERSION: &[u8] = b".version";
+
 /// The bytes for the driver, in memory of their own: PTX ends in NUL, a cubin is aligned as the allocator aligns.
 fn image(candidate: Candidate) -> Result<Vec<u8>, Error> {
     let Candidate { backend, artifact } = candidate;
-    let malformed = |reason| Error::MalformedArtifact { stem: artifact.stem().to_string(), reason };
+    let malformed = |reason| artifact.malformed(reason);
+    let mut image = candidate.image().bytes().map_err(malformed)?.into_owned();
     if backend == Backend::Aot {
-        cubin::check(artifact.cubin).map_err(malformed)?;
-        return Ok(artifact.cubin.to_vec());
+        cubin::check(&image).map_err(malformed)?;
+        return Ok(image);
     }
-    let ptx = artifact.ptx.as_bytes();
     // The driver tells images apart by their first bytes, and reads those of other kinds without knowing their length.
-    if !artifact.ptx.contains(".version") || ptx.starts_with(b"\x7F") {
+    let has_version = image.windows(VERSION.len()).any(|window| window == VERSION);
+    if !has_version || image.starts_with(b"\x7F") {
         return Err(malformed("it is not PTX text"));
     }
-    if ptx.contains(&0) {
+    if image.contains(&0) {
         return Err(malformed("its PTX contains a NUL byte"));
     }
-    Ok([ptx, &[0]].concat())
+    image.push(0);
+    Ok(image)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Image;
     use ptq_spec::{Element, Kernel, MathMode, TARGETS};
 
     fn candidate(backend: Backend, ptx: &'static str, cubin: &'static [u8]) -> Candidate {
+        of(backend, Image::Plain(ptx.as_bytes()), Image::Plain(cubin))
+    }
+
+    fn of(backend: Backend, ptx: Image, cubin: Image) -> Candidate {
         let (kernel, target, math) = (Kernel::PerToken, &TARGETS[0], MathMode::Precise);
         let artifact = Artifact { kernel, target, math, element: Element::F32, ptx, cubin };
         Candidate { backend, artifact: Box::leak(Box::new(artifact)) }
@@ -191,6 +197,14 @@ mod tests {
         assert!(reason(candidate(Backend::Jit, "\x7FELF .version", &[])).contains("not PTX"));
         assert!(reason(candidate(Backend::Jit, ".version\0", &[])).contains("NUL"));
         assert!(reason(candidate(Backend::Aot, "", b"\x7FELF")).contains("ELF"));
+    }
+
+    #[test]
+    fn damaged_compression_is_an_error_of_either_backend() {
+        let damaged = Image::Lzip { bytes: b"LZIP\x01\x0C", len: 100 };
+        for backend in [Backend::Aot, Backend::Jit] {
+            assert!(reason(of(backend, damaged, damaged)).contains("compressed"), "{backend}");
+        }
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Which artifact runs, through which backend.
 
 use crate::environment::Environment;
-use crate::{Artifact, Artifacts, Error};
+use crate::{Artifact, Artifacts, Error, Image};
 use ptq_spec::{ComputeCapability, Element, Kernel, MathMode, TARGETS, Target, artifact_stem};
 use std::fmt;
 use std::path::Path;
@@ -44,6 +44,13 @@ pub(crate) struct Request<'a> {
 pub(crate) struct Candidate {
     pub backend: Backend,
     pub artifact: &'static Artifact,
+}
+
+impl Candidate {
+    /// What is loaded.
+    pub fn image(self) -> Image {
+        if self.backend == Backend::Aot { self.artifact.cubin } else { self.artifact.ptx }
+    }
 }
 
 impl Backend {
@@ -114,9 +121,9 @@ impl Request<'_> {
         if !target.math.contains(&self.math) {
             return Err(Error::TargetMath { target: target.name, expected: target.math, math: self.math });
         }
-        let holds = |a: &&Artifact| if backend == Backend::Aot { !a.cubin.is_empty() } else { !a.ptx.is_empty() };
-        match self.artifacts.find(self.kernel, self.element, target, self.math).filter(holds) {
-            Some(artifact) => Ok(Candidate { backend, artifact }),
+        let found = self.artifacts.find(self.kernel, self.element, target, self.math);
+        match found.map(|artifact| Candidate { backend, artifact }).filter(|found| !found.image().is_empty()) {
+            Some(found) => Ok(found),
             None => Err(Error::NoArtifact {
                 stem: artifact_stem(self.kernel, self.element, target, self.math).to_string(),
                 backend,
@@ -156,8 +163,8 @@ impl Request<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Artifact;
     use crate::artifacts::every;
+    use crate::{Artifact, Image};
 
     /// A table with every artifact of every target.
     pub(crate) fn full_table() -> Artifacts {
@@ -166,8 +173,8 @@ mod tests {
             target,
             math,
             element,
-            ptx: "ptx",
-            cubin: b"cubin",
+            ptx: Image::Plain(b"ptx"),
+            cubin: Image::Plain(b"cubin"),
         });
         Artifacts(table.collect::<Vec<_>>().leak())
     }
@@ -296,7 +303,7 @@ mod tests {
     #[test]
     fn half_an_artifact_serves_one_backend() {
         let mut request = request((9, 0));
-        let ptx_only: Vec<_> = full_table().0.iter().map(|a| Artifact { cubin: &[], ..*a }).collect();
+        let ptx_only: Vec<_> = full_table().0.iter().map(|a| Artifact { cubin: Image::NONE, ..*a }).collect();
         request.artifacts = Artifacts(ptx_only.leak());
         assert_eq!(request.candidates(Backend::Auto).unwrap().0.backend, Backend::Jit);
         let error = request.candidates(Backend::Aot).unwrap_err();

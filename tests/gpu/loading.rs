@@ -6,7 +6,7 @@ use crate::variation::Variation;
 use crate::{Outcome, Test, enter};
 use per_token_quant_fp8::cust::memory::DeviceBuffer;
 use per_token_quant_fp8::{
-    ARTIFACTS, Artifact, Artifacts, Backend, Choice, Element, Error, MathMode, Options, Quantizer, Shape,
+    ARTIFACTS, Artifact, Artifacts, Backend, Choice, Element, Error, Image, MathMode, Options, Quantizer, Shape,
 };
 use ptq_suite::{Budget, Oracle, cases, run};
 use std::fs;
@@ -45,6 +45,15 @@ pub fn changed(change: impl Fn(&Artifact) -> Artifact) -> Artifacts {
     unsafe { Artifacts::new(ARTIFACTS.as_slice().iter().map(change).collect::<Vec<_>>().leak()) }
 }
 
+/// The embedded table with images of their own, which nobody has loaded yet.
+pub fn copied() -> Artifacts {
+    let copy = |image| match image {
+        Image::Plain(bytes) => Image::Plain(bytes.to_vec().leak()),
+        Image::Lzip { bytes, len } => Image::Lzip { bytes: bytes.to_vec().leak(), len },
+    };
+    changed(|a| Artifact { ptx: copy(a.ptx), cubin: copy(a.cubin), ..*a })
+}
+
 fn auto_takes_what_runs(backends: &[Backend]) -> Outcome {
     let quantizer = precise(ARTIFACTS)?;
     let chosen = choice(&quantizer)?;
@@ -58,8 +67,7 @@ fn auto_takes_what_runs(backends: &[Backend]) -> Outcome {
 
 fn threads_load_once() -> Outcome {
     const THREADS: usize = 8;
-    // Images of their own, which nobody has loaded yet.
-    let artifacts = changed(|a| Artifact { ptx: a.ptx.to_owned().leak(), cubin: a.cubin.to_owned().leak(), ..*a });
+    let artifacts = copied();
     let loads = Count::of(LOADED);
     let first = || -> Result<Choice, String> {
         enter().map_err(|e| e.to_string())?;
@@ -84,8 +92,8 @@ fn folder() -> Outcome {
     let dir = std::env::temp_dir().join(format!("ptq-gpu-artifacts-{}", std::process::id()));
     fs::create_dir_all(&dir)?;
     for artifact in ARTIFACTS.as_slice() {
-        fs::write(dir.join(format!("{}.ptx", artifact.stem())), artifact.ptx)?;
-        fs::write(dir.join(format!("{}.cubin", artifact.stem())), artifact.cubin)?;
+        fs::write(dir.join(format!("{}.ptx", artifact.stem())), &*artifact.ptx_text()?)?;
+        fs::write(dir.join(format!("{}.cubin", artifact.stem())), artifact.cubin_bytes()?)?;
     }
     // SAFETY: the files are the embedded artifacts.
     let read = unsafe { Artifacts::from_dir(&dir) };
@@ -116,7 +124,7 @@ fn auto_falls_back_to_ptx() -> Outcome {
             .as_slice()
             .iter()
             .find(|a| a.target.name == other && a.element == Element::F32)
-            .map_or(&[][..], |a| a.cubin)
+            .map_or(Image::NONE, |a| a.cubin)
     };
     let artifacts = changed(|a| Artifact { cubin: alien(a.target.name), ..*a });
     let quantizer = precise(artifacts)?;
@@ -136,21 +144,31 @@ fn auto_falls_back_to_ptx() -> Outcome {
 }
 
 fn broken_artifacts() -> Outcome {
-    let artifacts = changed(|a| Artifact {
-        ptx: ".version 7.0\n.target sm_80\n.address_size 64\nnonsense;\n",
-        cubin: &a.cubin[..a.cubin.len() / 2],
-        ..*a
-    });
-    let quantizer = precise(artifacts)?;
+    let half = |bytes: &[u8]| -> &'static [u8] { bytes[..bytes.len() / 2].to_vec().leak() };
+    let nonsense = Image::Plain(b".version 7.0\n.target sm_80\n.address_size 64\nnonsense;\n");
+    let quantizer = precise(changed(|a| {
+        let cubin = a.cubin_bytes().expect("the embedded artifacts decompress");
+        Artifact { ptx: nonsense, cubin: Image::Plain(half(&cubin)), ..*a }
+    }))?;
     let jit = choice(&quantizer.clone().with_backend(Backend::Jit)).map_err(|e| e.downcast::<Error>());
     match jit {
         Err(Ok(error)) if matches!(&*error, Error::Load { log, .. } if !log.is_empty()) => {}
         other => return Err(format!("expected the compiler's words, got {other:?}").into()),
     }
-    let aot = choice(&quantizer.with_backend(Backend::Aot)).map_err(|e| e.downcast::<Error>());
-    match aot {
+    malformed(&quantizer.with_backend(Backend::Aot))?;
+
+    // The compressed bytes cut short, of both images.
+    let cut = |image: Image| Image::Lzip { bytes: half(image.stored()), len: image.len() };
+    let quantizer = precise(changed(|a| Artifact { ptx: cut(a.ptx), cubin: cut(a.cubin), ..*a }))?;
+    malformed(&quantizer.clone().with_backend(Backend::Jit))?;
+    malformed(&quantizer.with_backend(Backend::Aot))
+}
+
+/// A call finds that what it would load is malformed.
+fn malformed(quantizer: &Quantizer) -> Outcome {
+    match choice(quantizer).map_err(|e| e.downcast::<Error>()) {
         Err(Ok(error)) if matches!(*error, Error::MalformedArtifact { .. }) || nothing_to_load(&error) => Ok(()),
-        other => Err(format!("expected a malformed cubin, got {other:?}").into()),
+        other => Err(format!("expected a malformed artifact, got {other:?}").into()),
     }
 }
 

@@ -5,12 +5,12 @@ use crate::child::Body;
 use crate::errors::precise;
 use crate::events::{Count, LOADED, RESOLVED};
 use crate::graph::Graph;
-use crate::loading::changed;
+use crate::loading::copied;
 use crate::{Outcome, Test, allocations, child, enter, open};
 use per_token_quant_fp8::cust::context::CurrentContext;
 use per_token_quant_fp8::cust::stream::{Stream, StreamFlags};
 use per_token_quant_fp8::cust::sys::{self, CUresult, CUstream};
-use per_token_quant_fp8::{Artifact, Backend, Element, Kernel, MathMode, Quantizer};
+use per_token_quant_fp8::{Backend, Element, Kernel, MathMode, Quantizer};
 use std::error::Error;
 use std::hint::black_box;
 use std::ptr;
@@ -124,9 +124,7 @@ fn graph_replay() -> Outcome {
     open()?;
     enter()?;
     for backend in [Backend::Auto, Backend::Jit] {
-        // Images of their own, which nobody has loaded yet.
-        let artifacts = changed(|a| Artifact { ptx: a.ptx.to_owned().leak(), cubin: a.cubin.to_owned().leak(), ..*a });
-        let quantizer = Quantizer::new(artifacts)?.with_math(MathMode::Precise)?.with_backend(backend);
+        let quantizer = Quantizer::new(copied())?.with_math(MathMode::Precise)?.with_backend(backend);
         let loads = Count::of(LOADED);
         loads.during(|| quantizer.load(Kernel::PerToken, Element::F32))?;
         if loads.get() != 1 {

@@ -64,7 +64,7 @@ fn main() -> ExitCode {
             none(contract::instructions(artifact, &sass(artifact, &tool)?))
         }));
         trials.push(needing(&snapshots, format!("ptx::{stem}"), move |folder| {
-            snapshot::check(&folder, artifact, snapshot::PTX, &snapshot::table(&ptx(artifact), &[]))
+            snapshot::check(&folder, artifact, snapshot::PTX, &snapshot::table(&ptx(artifact)?, &[]))
         }));
         let folder = snapshots.clone();
         trials.push(needing(&both, format!("sass::{stem}"), move |tool| {
@@ -97,17 +97,18 @@ fn none(violations: Vec<String>) -> Result<(), Box<dyn Error>> {
     if violations.is_empty() { Ok(()) } else { Err(violations.join("\n").into()) }
 }
 
-fn ptx(artifact: &Artifact) -> Box<Listing> {
-    ENTRIES.iter().map(|entry| (entry, listing::ptx(artifact.ptx, entry.name))).collect()
+fn ptx(artifact: &Artifact) -> Result<Box<Listing>, Box<dyn Error>> {
+    let text = artifact.ptx_text()?;
+    Ok(ENTRIES.iter().map(|entry| (entry, listing::ptx(&text, entry.name))).collect())
 }
 
 fn sass(artifact: &Artifact, nvdisasm: &Path) -> Result<Box<Listing>, Box<dyn Error>> {
-    let text = nvdisasm::run(nvdisasm, artifact.cubin)?;
+    let text = nvdisasm::run(nvdisasm, &artifact.cubin_bytes()?)?;
     Ok(ENTRIES.iter().map(|entry| (entry, listing::sass(&text, entry.name))).collect())
 }
 
 fn used(artifact: &Artifact) -> Result<Box<Used>, Box<dyn Error>> {
-    let mut resources = cubin::resources(artifact.cubin)?;
+    let mut resources = cubin::resources(&artifact.cubin_bytes()?)?;
     let mut used = Vec::new();
     for entry in ENTRIES {
         used.push((entry, resources.remove(entry.name).ok_or_else(|| format!("no {} in the cubin", entry.name))?));

@@ -9,7 +9,7 @@ use std::fs;
 
 /// Codes and scales, as bytes, of `x` [rows, hidden], by the implementation that judges all others.
 fn expected(dtype: Dtype, x: &[u8], rows: usize, hidden: usize, params: Params) -> (Vec<u8>, Vec<u8>) {
-    fn of<T: Input>(x: &[u8], rows: usize, hidden: usize, params: Params) -> (Vec<u8>, Vec<u8>) {
+    fn of<T: Input + bytemuck::Pod>(x: &[u8], rows: usize, hidden: usize, params: Params) -> (Vec<u8>, Vec<u8>) {
         let x: Vec<T> = bytemuck::pod_collect_to_vec(x);
         let (mut q, mut s) = (vec![0xAA; rows * hidden], vec![f32::NAN; rows]);
         let shape = Shape::new(rows as u64, hidden as u64).unwrap();
