@@ -142,11 +142,11 @@ typedef struct {
     uint32_t dispatch;
     // 0.
     uint32_t reserved;
-    // x[rows, hidden], aligned to its element.
+    // `x[rows, hidden]`, aligned to its element.
     const void *x;
-    // q[rows_out, hidden]: E4M3 codes, one byte each.
+    // `q[rows_out, hidden]`: E4M3 codes, one byte each.
     void *q;
-    // s[rows_out]: scales, aligned to 4 bytes.
+    // `s[rows_out]`: scales, aligned to 4 bytes.
     float *s;
     // Rows of `x`. With 0, the call does nothing and the operands may be null.
     uint64_t rows;
@@ -182,7 +182,7 @@ typedef struct {
     uint32_t reserved;
 } ptq_config;
 
-// What ptq_scaled_fp8_quant() writes: q[rows_out, hidden] and `scales` scales.
+// What ptq_scaled_fp8_quant() writes: `q[rows_out, hidden]` and `scales` scales.
 typedef struct {
     // sizeof(ptq_output_shape).
     size_t struct_size;
@@ -206,11 +206,11 @@ typedef struct {
     uint32_t zero_rows;
     // A ptq_dispatch.
     uint32_t dispatch;
-    // x[rows, hidden], aligned to its element.
+    // `x[rows, hidden]`, aligned to its element.
     const void *x;
-    // q[rows_out, hidden]: E4M3 codes, one byte each; ptq_scaled_fp8_output_shape() tells `rows_out`.
+    // `q[rows_out, hidden]`: E4M3 codes, one byte each; ptq_scaled_fp8_output_shape() tells `rows_out`.
     void *q;
-    // Scales, aligned to 4 bytes: s[rows_out] with PTQ_GRANULARITY_PER_TOKEN, else s[1]. Read with
+    // Scales, aligned to 4 bytes: `s[rows_out]` with PTQ_GRANULARITY_PER_TOKEN, else `s[1]`. Read with
     // PTQ_GRANULARITY_STATIC, else written.
     float *s;
     // Rows of `x`. With 0, the call does nothing and the operands may be null.
@@ -231,7 +231,7 @@ extern "C" {
 // it succeeded. Belongs to the library and is valid until the next such call on this thread.
 const char *ptq_last_error_message(void);
 
-// Quantizes x[rows, hidden] to E4M3 codes q[rows_out, hidden] and scales s[rows_out]; q * s dequantizes.
+// Quantizes `x[rows, hidden]` to E4M3 codes `q[rows_out, hidden]` and scales `s[rows_out]`; q * s dequantizes.
 //
 // On a device the call enqueues kernels in the stream and returns: it waits for nothing and allocates nothing, and may be
 // captured into a graph after ptq_load(). On the CPU it is done when it returns.
@@ -281,7 +281,7 @@ ptq_status ptq_scaled_fp8_output_shape(uint32_t granularity,
                                        uint64_t num_token_padding,
                                        ptq_output_shape *shape);
 
-// Quantizes x[rows, hidden] to E4M3 codes with a scale per token or per tensor, computed or given. As
+// Quantizes `x[rows, hidden]` to E4M3 codes with a scale per token or per tensor, computed or given. As
 // ptq_per_token_quant_fp8() in all that its arguments do not tell. PTQ_GRANULARITY_PER_TOKEN alone is supported.
 //
 // # Safety

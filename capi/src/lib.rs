@@ -1,8 +1,8 @@
 //! The C ABI: `libptq_fp8.so` and `libptq_fp8.a`, declared by `include/ptq_fp8.h`.
 //!
 //! The header is made from this crate's public items and their documentation; `README.md` beside it shows a program.
-//! Every exported function goes through [`call::guarded`]: no panic crosses, and what went wrong is kept for
-//! [`ptq_last_error_message`]. Handles are looked up and never dereferenced ([`registry`]).
+//! Every exported function that can fail goes through `call::guarded`: no panic crosses, and what went wrong is kept for
+//! [`ptq_last_error_message`]. Handles are looked up and never dereferenced (`registry`).
 
 mod arguments;
 mod call;

@@ -24,11 +24,11 @@ pub struct PtqPerTokenArgs {
     pub dispatch: u32,
     /// 0.
     pub reserved: u32,
-    /// x[rows, hidden], aligned to its element.
+    /// `x[rows, hidden]`, aligned to its element.
     pub x: *const c_void,
-    /// q[rows_out, hidden]: E4M3 codes, one byte each.
+    /// `q[rows_out, hidden]`: E4M3 codes, one byte each.
     pub q: *mut c_void,
-    /// s[rows_out]: scales, aligned to 4 bytes.
+    /// `s[rows_out]`: scales, aligned to 4 bytes.
     pub s: *mut f32,
     /// Rows of `x`. With 0, the call does nothing and the operands may be null.
     pub rows: u64,
@@ -55,7 +55,7 @@ unsafe impl Struct for PtqPerTokenArgs {
     const NAME: &'static str = "ptq_per_token_args";
 }
 
-/// Quantizes x[rows, hidden] to E4M3 codes q[rows_out, hidden] and scales s[rows_out]; q * s dequantizes.
+/// Quantizes `x[rows, hidden]` to E4M3 codes `q[rows_out, hidden]` and scales `s[rows_out]`; q * s dequantizes.
 ///
 /// On a device the call enqueues kernels in the stream and returns: it waits for nothing and allocates nothing, and may be
 /// captured into a graph after ptq_load(). On the CPU it is done when it returns.

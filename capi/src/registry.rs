@@ -57,3 +57,32 @@ fn check_null(handle: *const PtqQuantizer) -> Result<(), Failure> {
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use per_token_quant_fp8::Backend;
+    use std::collections::HashSet;
+    use std::thread;
+
+    #[test]
+    fn no_handle_is_given_out_twice_and_none_outlives_its_removal() {
+        let work = || {
+            let each = (0..200).map(|_| {
+                let handle = insert(Executor::new(Some(Backend::Cpu)).unwrap());
+                let held = get(handle).unwrap();
+                remove(handle).unwrap();
+                assert_eq!(held.backend(), Backend::Cpu, "what is held stays");
+                assert!(matches!(get(handle), Err(Failure::Handle { .. })));
+                assert!(matches!(remove(handle), Err(Failure::Handle { .. })));
+                handle.addr()
+            });
+            each.collect::<Vec<_>>()
+        };
+        let given: Vec<_> = thread::scope(|scope| {
+            let threads = [(); 4].map(|()| scope.spawn(work));
+            threads.into_iter().flat_map(|thread| thread.join().unwrap()).collect()
+        });
+        assert_eq!(given.iter().collect::<HashSet<_>>().len(), given.len());
+    }
+}

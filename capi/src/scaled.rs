@@ -25,11 +25,11 @@ pub struct PtqScaledArgs {
     pub zero_rows: u32,
     /// A ptq_dispatch.
     pub dispatch: u32,
-    /// x[rows, hidden], aligned to its element.
+    /// `x[rows, hidden]`, aligned to its element.
     pub x: *const c_void,
-    /// q[rows_out, hidden]: E4M3 codes, one byte each; ptq_scaled_fp8_output_shape() tells `rows_out`.
+    /// `q[rows_out, hidden]`: E4M3 codes, one byte each; ptq_scaled_fp8_output_shape() tells `rows_out`.
     pub q: *mut c_void,
-    /// Scales, aligned to 4 bytes: s[rows_out] with PTQ_GRANULARITY_PER_TOKEN, else s[1]. Read with
+    /// Scales, aligned to 4 bytes: `s[rows_out]` with PTQ_GRANULARITY_PER_TOKEN, else `s[1]`. Read with
     /// PTQ_GRANULARITY_STATIC, else written.
     pub s: *mut f32,
     /// Rows of `x`. With 0, the call does nothing and the operands may be null.
@@ -42,7 +42,7 @@ pub struct PtqScaledArgs {
     pub stream: *mut c_void,
 }
 
-/// What ptq_scaled_fp8_quant() writes: q[rows_out, hidden] and `scales` scales.
+/// What ptq_scaled_fp8_quant() writes: `q[rows_out, hidden]` and `scales` scales.
 #[derive(Debug, Clone, Copy)]
 #[repr(C)]
 pub struct PtqOutputShape {
@@ -99,7 +99,7 @@ fn output_shape(
     Ok(PtqOutputShape { struct_size: size_of::<PtqOutputShape>(), rows_out, hidden, scales })
 }
 
-/// Quantizes x[rows, hidden] to E4M3 codes with a scale per token or per tensor, computed or given. As
+/// Quantizes `x[rows, hidden]` to E4M3 codes with a scale per token or per tensor, computed or given. As
 /// ptq_per_token_quant_fp8() in all that its arguments do not tell. PTQ_GRANULARITY_PER_TOKEN alone is supported.
 ///
 /// # Safety
