@@ -23,10 +23,31 @@ pub(crate) enum Failure {
     Value { field: &'static str, expected: String, actual: String },
     #[error("`{field}` is {actual}, which this library does not support; leave it at {expected}")]
     Unsupported { field: &'static str, expected: &'static str, actual: String },
+    #[error(
+        "no CUDA context is current on this thread; make one current with cuCtxSetCurrent, or the device's primary context by \
+         a call of the CUDA runtime such as cudaFree(NULL)"
+    )]
+    NoContext,
+    #[error(
+        "the current CUDA context is not the one that was current at ptq_quantizer_create (device {ordinal}); make that one \
+         current on this thread, or create a quantizer here"
+    )]
+    ContextMismatch { ordinal: i32 },
     #[error(transparent)]
-    Library(#[from] Error),
+    Library(Error),
     #[error("a defect of the library: {0}; please report it")]
     Panic(String),
+}
+
+impl From<Error> for Failure {
+    /// Advice on contexts is in C's words.
+    fn from(error: Error) -> Self {
+        match error {
+            Error::NoContext => Self::NoContext,
+            Error::ContextMismatch { device } => Self::ContextMismatch { ordinal: device.ordinal },
+            error => Self::Library(error),
+        }
+    }
 }
 
 impl From<ShapeError> for Failure {
@@ -44,6 +65,8 @@ impl Failure {
             Self::StructSize { .. } => PtqStatus::StructSize,
             Self::Value { .. } => PtqStatus::InvalidValue,
             Self::Unsupported { .. } => PtqStatus::Unsupported,
+            Self::NoContext => PtqStatus::NoContext,
+            Self::ContextMismatch { .. } => PtqStatus::ContextMismatch,
             Self::Library(error) => of_library(error),
             Self::Panic(_) => PtqStatus::Internal,
         }
@@ -57,8 +80,6 @@ fn of_library(error: &Error) -> PtqStatus {
         Error::Shape(_) => PtqStatus::Shape,
         Error::NoDriver { .. } => PtqStatus::NoDriver,
         Error::NoDevice { .. } => PtqStatus::NoDevice,
-        Error::NoContext => PtqStatus::NoContext,
-        Error::ContextMismatch { .. } => PtqStatus::ContextMismatch,
         Error::NotDeviceMemory { .. } | Error::WrongDevice { .. } | Error::WrongContext { .. } => {
             PtqStatus::WrongMemory
         }

@@ -209,6 +209,21 @@ class PerToken(Case):
             ptq_fp8.per_token_quant_fp8(x, bytes_q, flat_s.view(5))
             self.assertBits((bytes_q, flat_s), (q, s))
 
+    def test_inference_mode(self):
+        """As engines run: with tensors made under it and before."""
+        for device in DEVICES:
+            x = inputs(5, 1368, torch.bfloat16, device)
+            for early in (True, False):
+                q, s = outputs(x)
+                with torch.inference_mode():
+                    if not early:
+                        x = x.clone()
+                        q, s = outputs(x)
+                    ptq_fp8.per_token_quant_fp8(x, q, s)
+                    also = ptq_fp8.scaled_fp8_quant(x, use_per_token_if_dynamic=True)
+                for actual in ((q, s), also):
+                    self.assertBits(actual, on_cpu(x, config(device)), f"{device} {early}")
+
     def test_refused(self):
         """What the kernels cannot take is an error that names it, and nothing is written."""
         for device in DEVICES:
