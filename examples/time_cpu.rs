@@ -28,7 +28,12 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
 }
 
-fn serve<T: cpu::Input>(x: &[u8], shape: Shape, math: MathMode, output: &str) -> Result<(), Box<dyn Error>> {
+fn serve<T: cpu::Input + bytemuck::Pod>(
+    x: &[u8],
+    shape: Shape,
+    math: MathMode,
+    output: &str,
+) -> Result<(), Box<dyn Error>> {
     let x: Vec<T> = x.chunks_exact(size_of::<T>()).map(bytemuck::pod_read_unaligned).collect();
     let params = Params::new(math);
     let new = || (vec![0; x.len()], vec![0.0_f32; shape.rows() as usize]);

@@ -1,9 +1,10 @@
 //! `cargo xtask bundle DIR`: what a GPU host without Rust needs to test and measure this tree.
 //!
-//! `DIR/{run.sh,bin,tests,benches}`; `run.sh` says how it is used. Tests and benches carry their data and the GPU artifacts
+//! `DIR/{run.sh,bin,tests,benches,lib,python,data}`; `run.sh` says how it is used. Tests and benches carry their data and the GPU artifacts
 //! in themselves, many times over, so they are compressed; `run.sh` unpacks one at a time.
 
 mod executable;
+mod python;
 
 use crate::staging::{self, Staging};
 use crate::workspace;
@@ -18,8 +19,8 @@ use std::process::{Command, Stdio};
 const RUN: &str = include_str!("bundle/run.sh");
 const RUN_NAME: &str = "run.sh";
 
-/// Packages that only matter where the tree is built: their tests need the sources, cargo or the device toolchain.
-const BUILD_PACKAGES: &[&str] = &["xtask", "cuda_builder", "cuda_std_macros", "ptq-artifacts"];
+/// Packages that only matter where the tree is built: their tests need the sources, cargo, or a C or device compiler.
+const BUILD_PACKAGES: &[&str] = &["xtask", "cuda_builder", "cuda_std_macros", "ptq-artifacts", "ptq-capi"];
 
 /// The workspace of programs that use the library beside other crates.
 const INTEROP_MANIFEST: &str = "examples/interop/Cargo.toml";
@@ -93,6 +94,7 @@ pub fn run(dir: &Path) -> Result<(), Error> {
     for executable in &executables {
         add_executable(executable, staging.path())?;
     }
+    python::add(staging.path())?;
     let run = staging.path().join(RUN_NAME);
     fs::write(&run, RUN).map_err(staging::Error::io("write", &run))?;
     fs::set_permissions(&run, fs::Permissions::from_mode(0o755))

@@ -52,6 +52,8 @@ enum Message {
         target: Target,
         profile: Profile,
         executable: Option<PathBuf>,
+        #[serde(default)]
+        filenames: Vec<PathBuf>,
     },
     #[serde(other)]
     Other,
@@ -75,8 +77,8 @@ struct Profile {
 pub fn parse(output: &str) -> Result<Vec<Executable>, Error> {
     let mut executables = Vec::new();
     for line in output.lines() {
-        let message = serde_json::from_str(line).map_err(|source| Error { line: line.to_owned(), source })?;
-        let Message::CompilerArtifact { package_id, target, profile, executable: Some(path) } = message else {
+        let Message::CompilerArtifact { package_id, target, profile, executable: Some(path), .. } = message(line)?
+        else {
             continue;
         };
         let package = package_name(&package_id);
@@ -93,6 +95,25 @@ pub fn parse(output: &str) -> Result<Vec<Executable>, Error> {
         executables.push(Executable { kind, name, path });
     }
     Ok(executables)
+}
+
+/// The file of that name among those that the output of `cargo --message-format=json` reports, if it is there.
+///
+/// # Errors
+/// [`Error`] for a line that is no JSON message.
+pub fn file(output: &str, name: &str) -> Result<Option<PathBuf>, Error> {
+    for line in output.lines() {
+        if let Message::CompilerArtifact { filenames, .. } = message(line)?
+            && let Some(found) = filenames.into_iter().find(|path| path.file_name().is_some_and(|file| file == name))
+        {
+            return Ok(Some(found));
+        }
+    }
+    Ok(None)
+}
+
+fn message(line: &str) -> Result<Message, Error> {
+    serde_json::from_str(line).map_err(|source| Error { line: line.to_owned(), source })
 }
 
 /// Name in a package ID such as `path+file:///tree/cli#quant-fp8@0.1.0`; `…/cli#0.1.0` where it is the folder's name.
@@ -149,7 +170,27 @@ mod tests {
     }
 
     #[test]
+    fn files_are_found_by_their_whole_name() {
+        let message = |files: &[&str]| {
+            let target = serde_json::json!({ "kind": ["cdylib", "rlib"], "name": "x" });
+            serde_json::json!({
+                "reason": "compiler-artifact",
+                "package_id": "path+file:///tree/capi#ptq-capi@0.1.0",
+                "target": target,
+                "profile": { "test": false },
+                "executable": null,
+                "filenames": files,
+            })
+            .to_string()
+        };
+        let output = [message(&["/t/libold_x.so"]), message(&["/t/libx.rlib", "/t/libx.so"])].join("\n");
+        assert_eq!(file(&output, "libx.so").unwrap(), Some(PathBuf::from("/t/libx.so")));
+        assert_eq!(file(&output, "x.so").unwrap(), None);
+    }
+
+    #[test]
     fn a_line_that_is_no_message_is_an_error() {
         assert!(parse("warning: not JSON").is_err());
+        assert!(file("warning: not JSON", "libx.so").is_err());
     }
 }

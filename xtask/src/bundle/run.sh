@@ -61,6 +61,7 @@ trap 'rm -rf "$work"' EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM
 
+export PTQ_BUNDLE="$here"
 export PTQ_BIN="$here/bin/quant-fp8"
 export CRITERION_HOME="${CRITERION_HOME-$work/criterion}"
 mkdir "$work/tmp"

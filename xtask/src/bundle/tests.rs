@@ -218,3 +218,29 @@ fn run_sh_says_that_the_sanitizer_is_missing() {
     let (_tool, path) = sanitizer(CLEAN, 0);
     assert_eq!(run_with(&path, dir.path(), &["--bench", "--sanitize"]).0, 2);
 }
+
+/// A bundle with the Python package, whose tests a program of this one stands for, in the place of PyTorch's.
+fn python(main: &str) -> tempfile::TempDir {
+    let dir = bundle(&[("lib/libptq_fp8.so", "the library\n")]);
+    python::add_sources(dir.path()).unwrap();
+    fs::write(dir.path().join("python/tests/__main__.py"), main).unwrap();
+    dir
+}
+
+#[test]
+fn run_sh_runs_the_python_tests_with_library_and_data() {
+    let dir = python(
+        "import os, ptq_test\nprint(open(os.environ['PTQ_LIB']).read())\n\
+         print(sorted(os.listdir(os.environ['PTQ_TEST_DATA'])))\nprint('test result: ok. 2 passed; 0 failed')\n",
+    );
+    fs::write(dir.path().join("python/tests/ptq_test.py"), "").unwrap();
+    let (code, out, err) = run(dir.path(), &[]);
+    assert_eq!((code, err.as_str()), (0, ""), "{out}");
+    assert!(out.contains("the library\n") && out.contains("['capi', 'python', 'tests']"), "{out}");
+    assert!(out.contains("ok  ptq_fp8-python  ") && out.contains("2 passed; 0 failed"), "{out}");
+    assert!(dir.path().join("python/ptq_fp8/library.py").is_file());
+    let written = files(dir.path()).unwrap().into_iter().any(|file| file.extension().is_some_and(|e| e == "pyc"));
+    assert!(!written, "nothing is written into the bundle");
+    let (code, out, _) = run(python("raise SystemExit(3)\n").path(), &[]);
+    assert_eq!(code, 1, "{out}");
+}

@@ -1,0 +1,145 @@
+//! The serving entry: a scale per token or per tensor, computed or given.
+
+use crate::arguments::{self, Struct};
+use crate::call::guarded;
+use crate::choices::{DTYPES, GRANULARITIES, PtqGranularity, of_number};
+use crate::failure::Failure;
+use crate::per_token::{self, PtqPerTokenArgs};
+use crate::quantizer::PtqQuantizer;
+use crate::{PtqStatus, registry};
+use per_token_quant_fp8::{Shape, ShapeError};
+use std::ffi::c_void;
+use std::ptr;
+
+/// One call of ptq_scaled_fp8_quant(). On a device, operands are device memory; on the CPU, host memory.
+#[derive(Debug, Clone, Copy)]
+#[repr(C)]
+pub struct PtqScaledArgs {
+    /// sizeof(ptq_scaled_args).
+    pub struct_size: usize,
+    /// A ptq_dtype: the elements of `x`.
+    pub dtype: u32,
+    /// A ptq_granularity.
+    pub granularity: u32,
+    /// A ptq_zero_rows.
+    pub zero_rows: u32,
+    /// A ptq_dispatch.
+    pub dispatch: u32,
+    /// `x[rows, hidden]`, aligned to its element.
+    pub x: *const c_void,
+    /// `q[rows_out, hidden]`: E4M3 codes, one byte each; ptq_scaled_fp8_output_shape() tells `rows_out`.
+    pub q: *mut c_void,
+    /// Scales, aligned to 4 bytes: `s[rows_out]` with PTQ_GRANULARITY_PER_TOKEN, else `s[1]`. Read with
+    /// PTQ_GRANULARITY_STATIC, else written.
+    pub s: *mut f32,
+    /// Rows of `x`. With 0, the call does nothing and the operands may be null.
+    pub rows: u64,
+    /// Elements per row.
+    pub hidden: u64,
+    /// Least number of rows of the outputs; those from `rows` on are not touched. 0: none.
+    pub num_token_padding: u64,
+    /// A CUstream or cudaStream_t; NULL: the default stream. Means nothing on the CPU.
+    pub stream: *mut c_void,
+}
+
+/// What ptq_scaled_fp8_quant() writes: `q[rows_out, hidden]` and `scales` scales.
+#[derive(Debug, Clone, Copy)]
+#[repr(C)]
+pub struct PtqOutputShape {
+    /// sizeof(ptq_output_shape).
+    pub struct_size: usize,
+    /// Rows of `q`.
+    pub rows_out: u64,
+    /// Elements per row of `q`.
+    pub hidden: u64,
+    /// Elements of `s`.
+    pub scales: u64,
+}
+
+// SAFETY: `repr(C)`, `struct_size` comes first, all fields are integers and raw pointers.
+unsafe impl Struct for PtqScaledArgs {
+    const NAME: &'static str = "ptq_scaled_args";
+}
+
+// SAFETY: `repr(C)`, `struct_size` comes first, all fields are integers.
+unsafe impl Struct for PtqOutputShape {
+    const NAME: &'static str = "ptq_output_shape";
+}
+
+/// Writes to `*shape`, whose `struct_size` is set, the shape of the outputs of ptq_scaled_fp8_quant() for a
+/// ptq_granularity and an input of that shape. `num_token_padding` 0: none.
+///
+/// # Safety
+/// `shape` is null, which is an error, or of a variable of its type.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ptq_scaled_fp8_output_shape(
+    granularity: u32,
+    rows: u64,
+    hidden: u64,
+    num_token_padding: u64,
+    shape: *mut PtqOutputShape,
+) -> PtqStatus {
+    guarded(|| {
+        let granularity = of_number(GRANULARITIES, "granularity", granularity)?;
+        let found = output_shape(granularity, rows, hidden, num_token_padding)?;
+        // SAFETY: as the caller promises.
+        unsafe { arguments::write(shape, found) }
+    })
+}
+
+fn output_shape(
+    granularity: PtqGranularity,
+    rows: u64,
+    hidden: u64,
+    num_token_padding: u64,
+) -> Result<PtqOutputShape, ShapeError> {
+    let rows_out = rows.max(num_token_padding);
+    Shape::padded(rows, rows_out, hidden)?;
+    let scales = if granularity == PtqGranularity::PerToken { rows_out } else { 1 };
+    Ok(PtqOutputShape { struct_size: size_of::<PtqOutputShape>(), rows_out, hidden, scales })
+}
+
+/// Quantizes `x[rows, hidden]` to E4M3 codes with a scale per token or per tensor, computed or given. As
+/// ptq_per_token_quant_fp8() in all that its arguments do not tell. PTQ_GRANULARITY_PER_TOKEN alone is supported.
+///
+/// # Safety
+/// As ptq_per_token_quant_fp8().
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ptq_scaled_fp8_quant(quantizer: *const PtqQuantizer, args: *const PtqScaledArgs) -> PtqStatus {
+    guarded(|| {
+        let executor = registry::get(quantizer)?;
+        // SAFETY: as the caller promises.
+        let args = unsafe { arguments::read(args) }?;
+        of_number(DTYPES, "dtype", args.dtype)?;
+        let granularity = of_number(GRANULARITIES, "granularity", args.granularity)?;
+        if granularity != PtqGranularity::PerToken {
+            return Err(Failure::Unsupported {
+                field: "granularity",
+                expected: "PTQ_GRANULARITY_PER_TOKEN",
+                actual: args.granularity.to_string(),
+            });
+        }
+        let shape = output_shape(granularity, args.rows, args.hidden, args.num_token_padding)?;
+        let args = PtqPerTokenArgs {
+            struct_size: size_of::<PtqPerTokenArgs>(),
+            dtype: args.dtype,
+            zero_rows: args.zero_rows,
+            dispatch: args.dispatch,
+            reserved: 0,
+            x: args.x,
+            q: args.q,
+            s: args.s,
+            rows: args.rows,
+            hidden: args.hidden,
+            rows_out: shape.rows_out,
+            x_row_stride: 0,
+            q_row_stride: 0,
+            scale_upper_bound: 0.0,
+            min_scale: 0.0,
+            device_rows: ptr::null(),
+            stream: args.stream,
+        };
+        // SAFETY: as the caller promises.
+        unsafe { per_token::quantize(&executor, &args) }
+    })
+}
