@@ -12,8 +12,8 @@ use per_token_quant_fp8::cust::memory::{CopyDestination, DeviceBuffer};
 use per_token_quant_fp8::cust::stream::{Stream, StreamFlags};
 use per_token_quant_fp8::cust::sys::{self, CUresult};
 use per_token_quant_fp8::{
-    ARTIFACTS, Artifact, Artifacts, Backend, Element, Error, Kernel, MathMode, Options, Quantizer, RawArgs, Shape,
-    Target, probe,
+    ARTIFACTS, Artifact, Artifacts, Backend, Element, Error, Image, Kernel, MathMode, Options, Quantizer, RawArgs,
+    Shape, Target, probe,
 };
 use ptq_suite::random_rows;
 use std::error;
@@ -91,11 +91,17 @@ fn driver_code(error: Error) -> Result<u32, Box<dyn error::Error>> {
     }
 }
 
+fn copy(artifact: &Artifact) -> Result<Artifact, Error> {
+    let ptx = Image::Plain(artifact.ptx_text()?.into_owned().into_bytes().leak());
+    Ok(Artifact { ptx, cubin: Image::Plain(artifact.cubin_bytes()?.into_owned().leak()), ..*artifact })
+}
+
 /// The embedded artifact of this test's calls, at an address that nobody has loaded yet.
 fn copied(target: &Target) -> Artifacts {
-    let copy = |a: &Artifact| Artifact { ptx: a.ptx.to_owned().leak(), cubin: a.cubin.to_owned().leak(), ..*a };
-    let of_this_test = |a: &&Artifact| a.target == target && a.element == Element::F32 && a.math == MathMode::Precise;
-    let table: Vec<_> = ARTIFACTS.as_slice().iter().filter(of_this_test).map(copy).collect();
+    let ours = (Kernel::PerToken, target, Element::F32, MathMode::Precise);
+    let of_this_test = |a: &&Artifact| (a.kernel, a.target, a.element, a.math) == ours;
+    let table: Result<Vec<_>, Error> = ARTIFACTS.as_slice().iter().filter(of_this_test).map(copy).collect();
+    let table = table.unwrap_or_else(|error| panic!("{error}"));
     // SAFETY: the images are copies of embedded ones.
     unsafe { Artifacts::new(table.leak()) }
 }

@@ -175,7 +175,8 @@ fn malformed(quantizer: &Quantizer) -> Outcome {
 /// Code that loads and is no kernel of this library.
 fn missing_entry() -> Outcome {
     const OTHER: &str = ".version 7.0\n.target sm_80\n.address_size 64\n.visible .entry other() { ret; }\n";
-    let quantizer = precise(changed(|a| Artifact { ptx: OTHER, ..*a }))?.with_backend(Backend::Jit);
+    let quantizer =
+        precise(changed(|a| Artifact { ptx: Image::Plain(OTHER.as_bytes()), ..*a }))?.with_backend(Backend::Jit);
     // Twice: the module that loaded is kept, and the entry is still not there.
     for _ in 0..2 {
         match choice(&quantizer).map_err(|e| e.downcast::<Error>()) {
