@@ -197,7 +197,7 @@ mod tests {
     fn grids_order_themselves_from_9_0_on() {
         for target in TARGETS {
             let (kernel, math, element) = (Kernel::PerToken, MathMode::Precise, Element::F32);
-            let artifact = Artifact { kernel, target, math, element, ptx: "", cubin: &[] };
+            let artifact = Artifact { kernel, target, math, element, ptx: Image::NONE, cubin: Image::NONE };
             assert_eq!(artifact.orders_grids(), ["sm_90", "sm_100f", "sm_120"].contains(&target.name), "{target}");
         }
     }
