@@ -6,6 +6,7 @@
 use crate::arch::mem;
 use crate::math;
 use crate::vector::Vector;
+use ptq_spec::per_token_extended::Bounds;
 
 /// What a row's scale is.
 pub trait Scale: Copy {
@@ -17,15 +18,6 @@ pub trait Scale: Copy {
 #[derive(Clone, Copy)]
 pub struct Unbounded;
 
-/// A scale with bounds.
-#[derive(Clone, Copy)]
-pub struct Bounded {
-    /// Most that an absmax counts for; +inf: no bound.
-    pub upper: f32,
-    /// Least scale; 0: no bound.
-    pub min_scale: f32,
-}
-
 impl Scale for Unbounded {
     #[inline(always)]
     fn of(self, absmax: f32) -> f32 {
@@ -33,7 +25,7 @@ impl Scale for Unbounded {
     }
 }
 
-impl Scale for Bounded {
+impl Scale for Bounds {
     #[inline(always)]
     fn of(self, absmax: f32) -> f32 {
         math::bounded_scale(absmax, self.upper, self.min_scale)

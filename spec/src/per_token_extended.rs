@@ -100,6 +100,11 @@ impl Extended {
 }
 
 impl Layout {
+    /// The shape that it suits.
+    pub const fn shape(self) -> Shape {
+        self.shape
+    }
+
     /// Elements from the start of one row of `x` to the next.
     pub const fn x_stride(self) -> u64 {
         self.x_stride

@@ -43,7 +43,7 @@ macro_rules! define_entries {
                 return;
             }
             let plain = $crate::row::Arguments { x, q, s, hidden, guard: guard != 0 };
-            let scale = $crate::row::Bounded { upper, min_scale };
+            let scale = ptq_spec::per_token_extended::Bounds { upper, min_scale };
             let arguments = $crate::row::Strided { plain, x_stride, q_stride };
             // SAFETY: the kernel's contract is the strategy's.
             unsafe { $crate::entry::strategy::body!($strategy, Element, $elements, $vectors, arguments, scale, rows) }
