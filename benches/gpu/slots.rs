@@ -62,12 +62,8 @@ impl Slots {
         let q = Arena::new(rows * case.shape.hidden() as usize, count)?;
         let s = Arena::new(rows * size_of::<f32>(), count)?;
         let first = RawArgs {
-            element: case.x.element(),
-            x: arena.address(0),
-            q: q.address(0),
-            s: s.address(0),
-            shape: case.shape,
             options: case.params.options,
+            ..RawArgs::new(case.x.element(), arena.address(0), q.address(0), s.address(0), case.shape)
         };
         Ok(Self { x: arena, q, s, first, count })
     }

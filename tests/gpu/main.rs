@@ -10,6 +10,7 @@ mod backend;
 mod bare;
 mod child;
 mod contexts;
+mod counted;
 mod entries;
 mod errors;
 mod events;
@@ -98,7 +99,9 @@ fn open() -> Result<DeviceInfo, Error> {
 }
 
 fn main() -> ExitCode {
-    if let Some(code) = child::run(&[backend::CHILDREN, streams::CHILDREN, contexts::CHILDREN].concat()) {
+    if let Some(code) =
+        child::run(&[backend::CHILDREN, streams::CHILDREN, contexts::CHILDREN, counted::CHILDREN].concat())
+    {
         return code;
     }
     let arguments = Arguments::from_args();
@@ -153,5 +156,6 @@ fn tests(device: &DeviceInfo) -> Vec<Test> {
         .chain(backend::tests())
         .chain(streams::tests())
         .chain(contexts::tests())
+        .chain(counted::tests())
         .collect()
 }

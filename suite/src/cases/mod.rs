@@ -29,7 +29,7 @@ pub use patterns::patterns;
 pub use random::random;
 pub use row_counts::row_counts;
 pub use specials::specials;
-pub use strides::strides;
+pub use strides::{apart, strides};
 pub use zero_scales::zero_scales;
 
 use crate::sample::{Random, Sample, with_element};

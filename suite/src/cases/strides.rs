@@ -31,3 +31,16 @@ pub fn strides(budget: Budget) -> impl Iterator<Item = Case> {
         })
     })
 }
+
+/// One case of rows apart from each other by strides to choose, of x and of q.
+pub fn apart(
+    element: Element,
+    rows: usize,
+    hidden: usize,
+    (x_stride, q_stride): (usize, usize),
+    math: MathMode,
+) -> Case {
+    let x = mixed_strided(element, rows, hidden, x_stride, 0);
+    let extended = Extended { x_stride: x_stride as u64, q_stride: q_stride as u64, ..Extended::default() };
+    Case { extended, ..case("rows apart", &x, (rows, rows, hidden), Params::new(math)) }
+}
