@@ -17,17 +17,24 @@ const VECTOR_BYTES: usize = 16;
 /// The kernels on the emulator.
 pub struct Emulator {
     forced: Option<(&'static Entry, u32)>,
+    /// Most rows of a grid.
+    rows_per_grid: usize,
 }
 
 impl Emulator {
     /// With the entry that has the widest vectors, of those that fit a call the fewest of them.
     pub fn best() -> Self {
-        Self { forced: None }
+        Self { forced: None, rows_per_grid: usize::MAX }
     }
 
     /// With that entry and number of threads per CTA.
     pub fn forced(entry: &'static Entry, threads: u32) -> Self {
-        Self { forced: Some((entry, threads)) }
+        Self { forced: Some((entry, threads)), ..Self::best() }
+    }
+
+    /// With grids of at most that many rows, launched one after the other as the GPU runtime does.
+    pub fn in_grids(self, rows_per_grid: usize) -> Self {
+        Self { rows_per_grid, ..self }
     }
 }
 
@@ -116,24 +123,36 @@ impl Implementation for Emulator {
         let (entry, threads) = self.forced.unwrap_or_else(|| (choose(case, addresses), THREADS));
         out.kernel = Some(entry.name);
         let rows_per_cta = if entry.strategy == Strategy::Warp { threads / LANES_PER_WARP } else { 1 };
-        let ctas = u32::try_from(rows.div_ceil(rows_per_cta.into()))?;
-        let launch = Launch { ctas, threads, dynamic_shared: 0, math };
         let guard = u32::from(guard);
-        if let Some(run) = entries::plain(element, entry.name) {
-            launch.run(&memory, || {
-                // SAFETY: the emulator checks every access of the kernels.
-                unsafe { run(x.as_ptr(), q.as_mut_ptr(), s.as_mut_ptr(), rows, hidden, guard) }
-            })?;
-        } else {
-            let run = entries::extended(element, entry.name).expect("the tables have no other entries");
-            let (x_stride, q_stride) = (layout.x_stride(), layout.q_stride());
-            let Bounds { upper, min_scale } = layout.bounds();
-            launch.run(&memory, || {
-                let (x, q, s) = (x.as_ptr(), q.as_mut_ptr(), s.as_mut_ptr());
-                let device_rows = device_rows.map_or(std::ptr::null(), Address::as_ptr);
-                // SAFETY: the emulator checks every access of the kernels.
-                unsafe { run(x, q, s, rows, hidden, guard, x_stride, q_stride, upper, min_scale, 0, device_rows) }
-            })?;
+        let Bounds { upper, min_scale } = layout.bounds();
+        let (x_stride, q_stride) = (layout.x_stride(), layout.q_stride());
+        let all = rows as usize;
+        for first in (0..all).step_by(self.rows_per_grid) {
+            let rows = self.rows_per_grid.min(all - first) as u64;
+            let launch =
+                Launch { ctas: u32::try_from(rows.div_ceil(rows_per_cta.into()))?, threads, dynamic_shared: 0, math };
+            let x_first = first * x_stride as usize * element.bytes();
+            let q_first = first * q_stride as usize;
+            let operands = || {
+                let x = x.as_ptr().wrapping_add(x_first);
+                (x, q.as_mut_ptr::<u8>().wrapping_add(q_first), s.as_mut_ptr::<f32>().wrapping_add(first))
+            };
+            if let Some(run) = entries::plain(element, entry.name) {
+                launch.run(&memory, || {
+                    let (x, q, s) = operands();
+                    // SAFETY: the emulator checks every access of the kernels.
+                    unsafe { run(x, q, s, rows, hidden, guard) }
+                })?;
+            } else {
+                let run = entries::extended(element, entry.name).expect("the tables have no other entries");
+                let first = first as u64;
+                launch.run(&memory, || {
+                    let (x, q, s) = operands();
+                    let count = device_rows.map_or(std::ptr::null(), Address::as_ptr);
+                    // SAFETY: the emulator checks every access of the kernels.
+                    unsafe { run(x, q, s, rows, hidden, guard, x_stride, q_stride, upper, min_scale, first, count) }
+                })?;
+            }
         }
         Ok(())
     }
