@@ -43,7 +43,11 @@ impl Bare {
 
     /// With a count of rows in device memory, which [`Bare::set_count`] changes.
     pub fn counted(self) -> Result<Self, Box<dyn std::error::Error>> {
-        Ok(Self { count: Some((DeviceBuffer::from_slice(&[0])?, 0)), ..self })
+        let counted = Self { count: Some((DeviceBuffer::from_slice(&[0])?, 0)), ..self };
+        // As in `new`.
+        // SAFETY: takes nothing.
+        check(unsafe { sys::cuCtxSynchronize() })?;
+        Ok(counted)
     }
 
     /// The call.
