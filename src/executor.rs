@@ -139,13 +139,14 @@ impl Executor {
     ///
     /// # Safety
     /// On a device that of [`Quantizer::quantize_raw`]. On the CPU:
-    /// - `x`, `q` and `s` are addresses of as many initialised bytes as `shape` and the strides say, the outputs writable;
-    ///   so is `device_rows` of a u32, unless it is 0;
-    /// - during the call nothing else writes `x` or the count, or reads or writes the first `rows` rows of `q` and `s`. The
-    ///   gaps between rows belong to the rows, though they are left alone.
+    /// - `x`, `q` and `s` are addresses of as many initialised bytes as `shape` and the strides say, the outputs
+    ///   writable; so is `device_rows` of a u32, unless it is 0;
+    /// - during the call nothing else writes `x` or the count, or reads or writes the first `rows` rows of `q` and `s`.
+    ///   The gaps between rows belong to the rows, though they are left alone.
     ///
     /// # Errors
-    /// On a device those of [`Quantizer::quantize_raw`]. On the CPU [`Error::Shape`]: strides, bounds, alignment, overlap.
+    /// On a device those of [`Quantizer::quantize_raw`]. On the CPU [`Error::Shape`]: strides, bounds, alignment,
+    /// overlap.
     pub unsafe fn quantize_raw(&self, args: RawArgs, stream: CUstream) -> Result<(), Error> {
         let params = match self {
             // SAFETY: as the caller promises.

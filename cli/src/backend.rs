@@ -17,7 +17,7 @@ pub enum Engine {
     /// This process, on every core.
     Cpu,
     /// A GPU.
-    Gpu(Gpu),
+    Gpu(Box<Gpu>),
 }
 
 /// Who computed a chunk and for how long.
@@ -75,7 +75,8 @@ impl Engine {
     pub fn open(backend: Backend, device: Option<&DeviceInfo>, math: MathMode) -> Result<Self, Error> {
         match runtime(backend, device) {
             Some((backend, device)) => {
-                Ok(Self::Gpu(Gpu::open(device, backend, math).map_err(|source| Error::Gpu { source })?))
+                let gpu = Gpu::open(device, backend, math).map_err(|source| Error::Gpu { source })?;
+                Ok(Self::Gpu(Box::new(gpu)))
             }
             None => Ok(Self::Cpu),
         }

@@ -37,8 +37,8 @@ pub fn quantize<T: Input>(
 /// - `q`: `[rows_out, hidden]`, E4M3 codes, rows `q_stride` elements apart
 /// - `s`: `[rows_out]`
 ///
-/// `x` and `q` may be longer than that. Whatever of `q` is not in the first `shape.rows()` rows keeps what it holds. The
-/// bits are those of [`crate::scalar::quantize_extended`].
+/// `x` and `q` may be longer than that. Whatever of `q` is not in the first `shape.rows()` rows keeps what it holds.
+/// The bits are those of [`crate::scalar::quantize_extended`].
 ///
 /// # Errors
 /// Those of [`Extended::layout`]; [`ShapeError::TooShort`], [`ShapeError::Len`]. Nothing is written then.

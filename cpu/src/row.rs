@@ -6,8 +6,9 @@
 //!   scale 0 as a flushed one has.
 //! - Fast mode does not flush the product: a subnormal one becomes a zero of its sign in E4M3 anyway.
 //! - Rows of finite elements whose scale is not [`TINY`], and whose absmax is not above a bound, take a shorter way:
-//!   - Nothing is clamped. A floor only makes products smaller. Scale and inverse are normal and off by some 2^-22 of themselves at most, and no element is
-//!     above the maximum, so no product reaches the 464 up to which E4M3 rounds to 448. No product is NaN.
+//!   - Nothing is clamped. A floor only makes products smaller. Scale and inverse are normal and off by some 2^-22 of
+//!     themselves at most, and no element is above the maximum, so no product reaches the 464 up to which E4M3 rounds
+//!     to 448. No product is NaN.
 //!   - Fast mode does not flush elements. A subnormal one is below 2^-126 and the inverse about 2^100 at most, so their
 //!     product, flushed or not, is below 2^-25, and E4M3 rounds to a zero of its sign up to 2^-10.
 //! - The conversion to E4M3 rounds by a floating-point addition.

@@ -128,7 +128,8 @@ fn bad_strides_and_bounds_are_errors_and_nothing_is_written() {
     }
 }
 
-/// What the contract says of a floor, by example: rows of zeros have it for a scale, whether zero scales are guarded or not.
+/// What the contract says of a floor, by example: rows of zeros have it for a scale, whether zero scales are guarded or
+/// not.
 #[test]
 fn a_floor_makes_zero_rows_zeros() {
     let x = [0.0, -0.0, f32::NAN, 0.0].map(bf16::from_f32);

@@ -89,8 +89,8 @@ impl Launch {
     ///
     /// # Safety
     /// - The current context is that of `function`, and `stream` is null or a stream of it.
-    /// - The addresses are as the fields say, and nothing else writes `x` or the count, or touches `q` and `s`, until the
-    ///   kernel is done.
+    /// - The addresses are as the fields say, and nothing else writes `x` or the count, or touches `q` and `s`, until
+    ///   the kernel is done.
     /// - `function` is an entry of the extended operation if there is an `extension`, else of the plain one.
     /// - The plan of `function`, `threads` and `rows_per_cta` fits the operands ([`crate::Plan::check_call`]).
     pub unsafe fn enqueue(&self, stream: CUstream) -> Result<(), Error> {

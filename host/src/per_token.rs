@@ -61,9 +61,10 @@ pub struct RawArgs {
     pub options: Options,
     /// Row strides and bounds on the scales. With all of it off, and no count of rows, the plain kernels run.
     pub extended: Extended,
-    /// Device address of a u32, a multiple of 4, that counts the rows to quantize; 0: all of `shape`. Rows from it on are
-    /// left alone. The kernel reads it, so that a captured graph serves as many tokens as it says by then. What becomes of
-    /// zero rows follows the rows of `shape`, not the count: [`ptq_spec::ZeroRows::Guarded`] makes them independent of both.
+    /// Device address of a u32, a multiple of 4, that counts the rows to quantize; 0: all of `shape`. Rows from it on
+    /// are left alone. The kernel reads it, so that a captured graph serves as many tokens as it says by then. What
+    /// becomes of zero rows follows the rows of `shape`, not the count: [`ptq_spec::ZeroRows::Guarded`] makes them
+    /// independent of both.
     pub device_rows: u64,
 }
 
@@ -120,8 +121,8 @@ impl Quantizer {
 
     /// As [`Quantizer::prepare`], with strides and bounds ([`ptq_spec::per_token_extended`]).
     ///
-    /// `x` and `q` have at least as many elements as shape and strides ask for, up to the last row's end. What lies between
-    /// rows is not read, and keeps its bytes.
+    /// `x` and `q` have at least as many elements as shape and strides ask for, up to the last row's end. What lies
+    /// between rows is not read, and keeps its bytes.
     ///
     /// # Errors
     /// As [`Quantizer::prepare`], and [`ShapeError::Stride`], [`ShapeError::StrideOverflow`], [`ShapeError::TooShort`],
@@ -164,7 +165,8 @@ impl Quantizer {
     /// Prepares a call by the addresses of slices.
     ///
     /// # Safety
-    /// As [`Quantizer::prepare_slices`], with memory of the lengths that shape and strides ask for, and no count of rows.
+    /// As [`Quantizer::prepare_slices`], with memory of the lengths that shape and strides ask for, and no count of
+    /// rows.
     unsafe fn prepare_checked<'a>(&self, args: RawArgs) -> Result<Prepared<'a>, Error> {
         let layout = args.check()?;
         let work = if args.shape.rows() == 0 {
@@ -184,15 +186,15 @@ impl Quantizer {
     /// [`Quantizer::load`] before.
     ///
     /// # Safety
-    /// - `x`, `q` and `s` are addresses of as many bytes as `shape` and the strides say in memory that the quantizer's device
-    ///   reads and writes, until the kernel is done; so is `device_rows` of a u32, unless it is 0.
-    /// - Until then nothing else writes `x` or the count, or reads or writes the first `rows` rows of `q` and `s`. The gaps
-    ///   between rows are everybody's.
+    /// - `x`, `q` and `s` are addresses of as many bytes as `shape` and the strides say in memory that the quantizer's
+    ///   device reads and writes, until the kernel is done; so is `device_rows` of a u32, unless it is 0.
+    /// - Until then nothing else writes `x` or the count, or reads or writes the first `rows` rows of `q` and `s`. The
+    ///   gaps between rows are everybody's.
     /// - `stream` is null or a stream of the quantizer's context.
     ///
     /// # Errors
-    /// As [`Quantizer::prepare_extended`], less those on the buffers' place and length. After [`Error::Driver`] some of the rows
-    /// may be enqueued.
+    /// As [`Quantizer::prepare_extended`], less those on the buffers' place and length. After [`Error::Driver`] some of
+    /// the rows may be enqueued.
     pub unsafe fn quantize_raw(&self, args: RawArgs, stream: CUstream) -> Result<(), Error> {
         let layout = args.check()?;
         if args.shape.rows() == 0 {
@@ -311,8 +313,8 @@ impl RawArgs {
         Self::new(T::ELEMENT, x.as_raw(), q.as_raw(), s.as_raw(), shape)
     }
 
-    /// Checks everything that shows without looking at memory: strides, bounds, alignment and overlap, gaps between rows
-    /// being parts of their operand.
+    /// Checks everything that shows without looking at memory: strides, bounds, alignment and overlap, gaps between
+    /// rows being parts of their operand.
     ///
     /// # Errors
     /// [`ShapeError`].

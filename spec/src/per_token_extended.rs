@@ -1,6 +1,7 @@
 //! Per-token quantization of strided rows, with bounds on the scales and a row count in device memory.
 //!
-//! The operation of [`crate::per_token`] with what [`Extended`] adds, in kernels of its own: the others pay nothing for it.
+//! The operation of [`crate::per_token`] with what [`Extended`] adds, in kernels of its own: the others pay nothing for
+//! it.
 //!
 //! # Contract
 //!
@@ -14,16 +15,16 @@
 //! | floor | `max(s, min scale)` | the same, a subnormal floor flushed to 0 |
 //! | inverse, codes | of that s, as without bounds | of that s, as without bounds |
 //!
-//! Elements above a cap saturate at ±448. A floor that is not flushed keeps every scale above 0, so that the guard of zero
-//! scales never acts: rows of zeros become zeros of their sign, NaN 448. Whether a zero scale is guarded otherwise follows
-//! the number of rows that the host gives, never the count in device memory; with such a count
+//! Elements above a cap saturate at ±448. A floor that is not flushed keeps every scale above 0, so that the guard of
+//! zero scales never acts: rows of zeros become zeros of their sign, NaN 448. Whether a zero scale is guarded otherwise
+//! follows the number of rows that the host gives, never the count in device memory; with such a count
 //! [`ZeroRows::Guarded`](crate::ZeroRows::Guarded) leaves the bits to the data alone.
 //!
 //! # vLLM
 //!
-//! The bounds are those of vLLM's `dynamic_per_token_scaled_fp8_quant` (0.33.0), whose floor is [`MIN_SCALE`]: in precise
-//! mode the scales are its bytes. Its codes are not: it divides every element by the scale, with one rounding, where this
-//! operation, as SGLang's, multiplies by the rounded reciprocal. They differ by nothing else.
+//! The bounds are those of vLLM's `dynamic_per_token_scaled_fp8_quant` (0.33.0), whose floor is [`MIN_SCALE`]: in
+//! precise mode the scales are its bytes. Its codes are not: it divides every element by the scale, with one rounding,
+//! where this operation, as SGLang's, multiplies by the rounded reciprocal. They differ by nothing else.
 
 use crate::fp8::E4M3_MAX;
 use crate::per_token::{Entry, KERNEL as OPERATION, Strategy};
@@ -136,8 +137,8 @@ impl Layout {
         elements(self.shape.rows_out(), self.q_stride, self.shape.hidden())
     }
 
-    /// Checks the element counts of the three operands. After the last row of `x` and `q` there may be more: the rest of a
-    /// stride, for one.
+    /// Checks the element counts of the three operands. After the last row of `x` and `q` there may be more: the rest
+    /// of a stride, for one.
     ///
     /// # Errors
     /// [`ShapeError::TooShort`] for `x` or `q`, [`ShapeError::Len`] for `s`.
@@ -200,8 +201,8 @@ const fn bound(operand: &'static str, bound: Option<f32>, none: f32) -> Result<f
     }
 }
 
-/// Calls `$define! { (name, Strategy, elements per vector, vectors per thread), ... }` with every entry: those that serve
-/// the common rows, and two-pass ones for the others.
+/// Calls `$define! { (name, Strategy, elements per vector, vectors per thread), ... }` with every entry: those that
+/// serve the common rows, and two-pass ones for the others.
 ///
 /// Arguments, in order: those of [`crate::per_token::Entry`], then `x_stride: u64`, `q_stride: u64` (elements),
 /// `upper_bound: f32` (+inf: none), `min_scale: f32` (0: none), `first_row: u64` (rows before the grid's, which
@@ -269,7 +270,7 @@ mod tests {
     #[test]
     fn the_floor_is_vllms() {
         // What its kernel holds.
-        assert_eq!(MIN_SCALE.to_bits(), 4.359_654_3e-6_f32.to_bits());
+        assert_eq!(MIN_SCALE.to_bits(), 4.359_654e-6_f32.to_bits());
     }
 
     #[test]

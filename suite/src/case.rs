@@ -12,7 +12,8 @@ const UNTOUCHED_CODE: u8 = 0xA5;
 /// The same for scales: no scale is negative.
 const UNTOUCHED_SCALE: f32 = -1234.5;
 
-/// An input `x[rows, hidden]`, with the gaps between its rows. They and its guards are infinite: reading one as an element shows in the scale.
+/// An input `x[rows, hidden]`, with the gaps between its rows. They and its guards are infinite: reading one as an
+/// element shows in the scale.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Tensor {
     /// Of IEEE binary16.

@@ -53,14 +53,14 @@ impl OnDevice for Subject {
             let device_rows = count.as_ref().map_or(0, |count| count.as_device_ptr().as_raw());
             let args = RawArgs { extended, device_rows, ..operands.raw(shape, options) };
             operands.kernel = quantizer.choose(&args)?.map(|choice| choice.plan.entry.name);
-            // SAFETY: the operands are slices of the shape's size, which live until the stream is done below, as the count
-            // does, and nobody else has them.
+            // SAFETY: the operands are slices of the shape's size, which live until the stream is done below, as the
+            // count does, and nobody else has them.
             unsafe { quantizer.quantize_raw(args, self.stream.as_inner()) }?;
             self.stream.synchronize()?;
         } else {
             let Operands { x, q, s, kernel } = operands;
-            // SAFETY: the slices are of buffers that live until the stream is done below, and nobody else has them, here
-            // and below.
+            // SAFETY: the slices are of buffers that live until the stream is done below, and nobody else has them,
+            // here and below.
             let prepare = || unsafe { quantizer.prepare_slices(*x, *q, *s, shape, options) };
             // SAFETY: as above.
             let prepare_extended =

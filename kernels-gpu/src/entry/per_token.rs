@@ -18,8 +18,9 @@ macro_rules! define_entries {
         #[cuda_std::kernel(max_threads = ptq_spec::per_token::Strategy::$strategy.max_threads())]
         pub unsafe fn $name(x: *const u8, q: *mut u8, s: *mut f32, rows: u64, hidden: u64, guard: u32) {
             let arguments = $crate::row::Arguments { x, q, s, hidden, guard: guard != 0 };
+            let scale = $crate::row::Unbounded;
             // SAFETY: the kernel's contract is the strategy's.
-            unsafe { $crate::entry::strategy::body!($strategy, Element, $elements, $vectors, arguments, $crate::row::Unbounded, rows) }
+            unsafe { $crate::entry::strategy::body!($strategy, Element, $elements, $vectors, arguments, scale, rows) }
         }
     )*};
 }

@@ -16,8 +16,8 @@ macro_rules! define_entries {
         /// Per-token quantization; see the entry of this name in `ptq_spec::per_token_extended::ENTRIES`.
         ///
         /// # Safety
-        /// - `x[rows, hidden]`, rows `x_stride` elements apart, is readable, `q[rows, hidden]`, rows `q_stride` apart, and
-        ///   `s[rows]` writable, all disjoint, on the device.
+        /// - `x[rows, hidden]`, rows `x_stride` elements apart, is readable, `q[rows, hidden]`, rows `q_stride` apart,
+        ///   and `s[rows]` writable, all disjoint, on the device.
         /// - `hidden`, `x`, `q` and both strides suit the entry's vector; the CTA and the grid suit its strategy.
         /// - `device_rows` is null or readable, and nothing writes it while the kernel runs.
         #[expect(clippy::too_many_arguments, reason = "a kernel takes its arguments one by one")]

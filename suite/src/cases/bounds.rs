@@ -19,8 +19,8 @@ const KINDS: [&str; 10] = [
     "absmax just above one",
 ];
 
-/// Bounds on the scale, upper and lower, alone and both, on every kind of row: bounds that do nothing, that most rows meet,
-/// that no row escapes, the largest and the smallest of them, subnormal ones among them.
+/// Bounds on the scale, upper and lower, alone and both, on every kind of row: bounds that do nothing, that most rows
+/// meet, that no row escapes, the largest and the smallest of them, subnormal ones among them.
 pub fn bounds(budget: Budget) -> impl Iterator<Item = Case> {
     const ROWS: usize = 2 * KINDS.len();
     let subnormal = f32::MIN_POSITIVE / 2.0;

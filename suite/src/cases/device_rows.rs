@@ -6,9 +6,9 @@ use ptq_spec::per_token::REFERENCE_ROWS_PER_SM;
 use ptq_spec::{Element, Extended, MIN_SCALE, MathMode};
 use std::sync::Arc;
 
-/// A count of rows in device memory, from none to more than there are, around the rows of a CTA of eight warps; rows from
-/// it on keep their bytes. Every third row is zeros: their codes follow the number of rows that the host gives, on one side
-/// or the other of the reference's threshold, whatever the count.
+/// A count of rows in device memory, from none to more than there are, around the rows of a CTA of eight warps; rows
+/// from it on keep their bytes. Every third row is zeros: their codes follow the number of rows that the host gives, on
+/// one side or the other of the reference's threshold, whatever the count.
 pub fn device_rows(budget: Budget) -> impl Iterator<Item = Case> {
     // On a chip of one multiprocessor.
     const BELOW: usize = REFERENCE_ROWS_PER_SM as usize - 1;

@@ -3,8 +3,8 @@ use crate::{Budget, Case};
 use ptq_cpu::Params;
 use ptq_spec::{Element, Extended, MathMode};
 
-/// Rows of `x` and `q` apart from each other, each alone and both: by whole vectors, and by less, so that every other row
-/// starts off the alignment of the one before. The gaps are infinite in `x` and keep their bytes in `q`.
+/// Rows of `x` and `q` apart from each other, each alone and both: by whole vectors, and by less, so that every other
+/// row starts off the alignment of the one before. The gaps are infinite in `x` and keep their bytes in `q`.
 pub fn strides(budget: Budget) -> impl Iterator<Item = Case> {
     const ROWS: usize = 5;
     const ROWS_OUT: usize = 7;

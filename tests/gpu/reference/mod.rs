@@ -1,5 +1,5 @@
-//! Against SGLang's own kernels: the suite on them, which proves suite and oracle, and ours beside them. Against vLLM's: what
-//! our bounds share with its, and what not.
+//! Against SGLang's own kernels: the suite on them, which proves suite and oracle, and ours beside them. Against
+//! vLLM's: what our bounds share with its, and what not.
 
 mod random;
 mod subject;
@@ -10,8 +10,8 @@ use per_token_quant_fp8::{DeviceInfo, MathMode};
 use ptq_suite::{Budget, FAMILIES, Oracle, run};
 use subject::Reference;
 
-/// The families that SGLang cannot take: it does not check the operands' alignment, and has neither strides nor bounds nor
-/// a count of rows in memory.
+/// The families that SGLang cannot take: it does not check the operands' alignment, and has neither strides nor bounds
+/// nor a count of rows in memory.
 const FOREIGN: [&str; 4] = ["unaligned", "strides", "bounds", "device_rows"];
 
 pub fn tests(device: &DeviceInfo) -> Vec<Test> {

@@ -1,5 +1,5 @@
-//! vLLM's own kernel, `dynamic_per_token_scaled_fp8_quant`: its scales are those of our bounds in precise mode, and its codes
-//! are those of its scales by a division where we multiply by the reciprocal.
+//! vLLM's own kernel, `dynamic_per_token_scaled_fp8_quant`: its scales are those of our bounds in precise mode, and its
+//! codes are those of its scales by a division where we multiply by the reciprocal.
 
 use crate::Outcome;
 use crate::subject::{OnDevice, Operands, Subject, on_device};
@@ -34,8 +34,8 @@ impl Vllm {
     }
 }
 
-/// Whether every row of the case starts at a vector and fills a CTA's threads: with fewer than a warp's it shuffles among
-/// lanes that are not there. More is not asked of its kernel here.
+/// Whether every row of the case starts at a vector and fills a CTA's threads: with fewer than a warp's it shuffles
+/// among lanes that are not there. More is not asked of its kernel here.
 fn suits(case: &Case) -> bool {
     let layout = case.layout();
     let (x, q) = case.offsets();
@@ -63,8 +63,8 @@ impl OnDevice for Vllm {
         let layout = case.layout();
         let (x_stride, q_stride) = (i64::try_from(layout.x_stride())?, i64::try_from(layout.q_stride())?);
         let stream = &self.stream;
-        // SAFETY: these are the seven arguments of vLLM's kernel; the slices have the size of shape and strides, and live until
-        // the stream is done below, as the bound does.
+        // SAFETY: these are the seven arguments of vLLM's kernel; the slices have the size of shape and strides, and
+        // live until the stream is done below, as the bound does.
         unsafe {
             launch!(function<<<grid, threads, 0, stream>>>(
                 args.q, args.s, args.x, upper_address, hidden, x_stride, q_stride
