@@ -2,8 +2,10 @@
 
 use crate::cpu::{self, Input, Params};
 use crate::spec::per_token::DEFAULT_SM_COUNT;
-use crate::spec::shape::check_spans;
-use crate::{Backend, DeviceInfo, Element, Error, Kernel, MathMode, Quantizer, RawArgs, Shape, probe, quantizer};
+use crate::spec::per_token_extended::Layout;
+use crate::{
+    Backend, DeviceInfo, Element, Error, Extended, Kernel, MathMode, Quantizer, RawArgs, Shape, probe, quantizer,
+};
 use half::{bf16, f16};
 use ptq_host::cust::sys::CUstream;
 use std::slice;
@@ -11,14 +13,14 @@ use std::slice;
 /// Quantizes where its [`Backend`] says: on the device of the current context, or on the CPU. The bits are the same.
 ///
 /// ```
-/// use per_token_quant_fp8::{Backend, Element, Executor, Kernel, Options, RawArgs, Shape};
+/// use per_token_quant_fp8::{Backend, Element, Executor, Kernel, RawArgs, Shape};
 ///
 /// let executor = Executor::new(Some(Backend::Cpu))?; // `None`: as PTQ_BACKEND says, else what there is
 /// executor.load(Kernel::PerToken, Element::F32)?;
 /// let x = [7.0_f32, -3.5, 0.0, 1.75]; // x[1, 4]
 /// let (mut q, mut s) = ([0_u8; 4], [0.0_f32; 1]); // q[1, 4], s[1]
 /// let (x, q_, s_) = (x.as_ptr() as u64, q.as_mut_ptr() as u64, s.as_mut_ptr() as u64);
-/// let args = RawArgs { element: Element::F32, x, q: q_, s: s_, shape: Shape::new(1, 4)?, options: Options::default() };
+/// let args = RawArgs::new(Element::F32, x, q_, s_, Shape::new(1, 4)?);
 /// // SAFETY: host memory of that shape, which nobody else uses.
 /// unsafe { executor.quantize_raw(args, std::ptr::null_mut()) }?;
 /// assert_eq!((q, s), ([0x7E, 0xF6, 0x00, 0x6E], [7.0 / 448.0]));
@@ -137,47 +139,62 @@ impl Executor {
     ///
     /// # Safety
     /// On a device that of [`Quantizer::quantize_raw`]. On the CPU:
-    /// - `x`, `q` and `s` are addresses of as many initialised bytes as `shape` says, the outputs writable;
-    /// - during the call nothing else writes `x`, or reads or writes the first `rows` rows of `q` and `s`.
+    /// - `x`, `q` and `s` are addresses of as many initialised bytes as `shape` and the strides say, the outputs
+    ///   writable; so is `device_rows` of a u32, unless it is 0;
+    /// - during the call nothing else writes `x` or the count, or reads or writes the first `rows` rows of `q` and `s`.
+    ///   The gaps between rows belong to the rows, though they are left alone.
     ///
     /// # Errors
-    /// On a device those of [`Quantizer::quantize_raw`]. On the CPU [`Error::Shape`]: alignment, overlap.
+    /// On a device those of [`Quantizer::quantize_raw`]. On the CPU [`Error::Shape`]: strides, bounds, alignment,
+    /// overlap.
     pub unsafe fn quantize_raw(&self, args: RawArgs, stream: CUstream) -> Result<(), Error> {
         let params = match self {
             // SAFETY: as the caller promises.
             Self::Gpu(quantizer) => return unsafe { quantizer.quantize_raw(args, stream) },
             Self::Cpu { math, sm_count } => Params { math: *math, sm_count: *sm_count, options: args.options },
         };
-        let RawArgs { element, x, q, s, shape, .. } = args;
-        check_spans(&shape.spans(element, x, q, s))?;
+        let layout = args.check()?;
+        let shape = args.shape;
         // Also because the addresses of nothing may be null.
         if shape.rows() == 0 {
             return Ok(());
         }
         tracing::debug!(backend = %Backend::Cpu, math = %params.math, rows = shape.rows(), hidden = shape.hidden(), "resolved a call");
-        match element {
-            // SAFETY: the spans were checked above; the rest is what the caller promises, here and below.
-            Element::F16 => unsafe { on_cpu::<f16>(args, params) },
+        match args.element {
+            // SAFETY: the operands were checked above; the rest is what the caller promises, here and below.
+            Element::F16 => unsafe { on_cpu::<f16>(args, layout, params) },
             // SAFETY: as above.
-            Element::Bf16 => unsafe { on_cpu::<bf16>(args, params) },
+            Element::Bf16 => unsafe { on_cpu::<bf16>(args, layout, params) },
             // SAFETY: as above.
-            Element::F32 => unsafe { on_cpu::<f32>(args, params) },
+            Element::F32 => unsafe { on_cpu::<f32>(args, layout, params) },
         }
     }
 }
 
 /// # Safety
-/// As [`Executor::quantize_raw`] on the CPU, with at least one row of `T`; alignment and overlap are checked.
-unsafe fn on_cpu<T: Input>(args: RawArgs, params: Params) -> Result<(), Error> {
+/// As [`Executor::quantize_raw`] on the CPU, with at least one row of `T`; `layout` is what `RawArgs::check` returned.
+unsafe fn on_cpu<T: Input>(args: RawArgs, layout: Layout, params: Params) -> Result<(), Error> {
+    let rows = match args.device_rows {
+        0 => args.shape.rows(),
+        // SAFETY: the caller promises a u32 there that nobody writes meanwhile; aligned.
+        address => args.shape.rows().min(unsafe { *(address as *const u32) }.into()),
+    };
+    if rows == 0 {
+        return Ok(());
+    }
+    // What becomes of zero scales follows all rows.
+    let params = Params { options: params.options.decided(args.shape.rows(), params.sm_count), ..params };
     // Rows of the outputs from `rows` on may be in use by others.
-    let shape = Shape::new(args.shape.rows(), args.shape.hidden())?;
-    // The caller has memory of this size.
-    let (rows, elements) = (shape.rows() as usize, (shape.rows() * shape.hidden()) as usize);
+    let shape = Shape::new(rows, args.shape.hidden())?;
+    let extended = Extended { x_stride: layout.x_stride(), q_stride: layout.q_stride(), ..args.extended };
+    let layout = extended.layout(shape)?;
+    // The caller has memory of these sizes.
+    let (x_elements, q_elements) = (layout.x_elements() as usize, layout.q_elements() as usize);
     // SAFETY: the caller promises that many elements that nobody writes meanwhile; aligned, of any bits (`Input`).
-    let x = unsafe { slice::from_raw_parts(args.x as *const T, elements) };
+    let x = unsafe { slice::from_raw_parts(args.x as *const T, x_elements) };
     // SAFETY: the caller promises that many bytes that nobody else uses meanwhile; `x` and `s` do not overlap them.
-    let q = unsafe { slice::from_raw_parts_mut(args.q as *mut u8, elements) };
+    let q = unsafe { slice::from_raw_parts_mut(args.q as *mut u8, q_elements) };
     // SAFETY: the caller promises that many scales that nobody else uses meanwhile; aligned, apart from `x` and `q`.
-    let s = unsafe { slice::from_raw_parts_mut(args.s as *mut f32, rows) };
-    Ok(cpu::quantize(x, q, s, shape, params)?)
+    let s = unsafe { slice::from_raw_parts_mut(args.s as *mut f32, rows as usize) };
+    Ok(cpu::quantize_extended(x, q, s, shape, params, extended)?)
 }

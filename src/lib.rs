@@ -11,7 +11,8 @@
 //! so that `q * s` is close to `x`. How scale, inverse and product are rounded is the [`MathMode`], which the reference
 //! takes from the device. What becomes of rows whose scale is 0 is the [`Options`]. The bits depend on nothing else: not on
 //! the device, the kernel or the backend. `hidden` is a multiple of 4; the outputs may have more rows than the input, which
-//! keep their bytes ([`Shape::padded`]).
+//! keep their bytes ([`Shape::padded`]). Rows may lie apart from each other and scales may be bounded, as vLLM does:
+//! [`Extended`], which other kernels serve.
 //!
 //! # On the CPU
 //!
@@ -71,7 +72,8 @@ pub use ptq_cpu as cpu;
 #[doc(inline)]
 pub use ptq_spec as spec;
 pub use ptq_spec::{
-    ComputeCapability, Dispatch, Element, Kernel, MathMode, Options, Shape, ShapeError, TARGETS, Target, ZeroRows,
+    ComputeCapability, Dispatch, Element, Extended, Kernel, MIN_SCALE, MathMode, Options, Shape, ShapeError, TARGETS,
+    Target, ZeroRows,
 };
 
 #[cfg(feature = "cuda")]

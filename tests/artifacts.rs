@@ -1,7 +1,7 @@
 //! What the embedded artifacts must look like. Runs anywhere: it reads their text.
 
 use per_token_quant_fp8::{ARTIFACTS, Artifact};
-use ptq_spec::per_token::{ENTRIES, Entry, LANES_PER_WARP, Strategy};
+use ptq_spec::per_token::{Entry, LANES_PER_WARP, Strategy};
 use ptq_spec::{Element, Kernel, MathMode, TARGETS};
 use std::borrow::Cow;
 
@@ -20,11 +20,11 @@ fn ptx(artifact: &Artifact) -> Cow<'static, str> {
     artifact.ptx_text().unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// Calls `check` with every artifact of per-token quantization, entry and entry's text.
+/// Calls `check` with every artifact of per-token quantization, plain and extended, entry and entry's text.
 fn each_entry(check: impl Fn(&Artifact, &Entry, &str, &str)) {
-    for artifact in ARTIFACTS.as_slice().iter().filter(|artifact| artifact.kernel == Kernel::PerToken) {
+    for artifact in ARTIFACTS.as_slice() {
         let ptx = ptx(artifact);
-        for entry in ENTRIES {
+        for entry in artifact.kernel.row_entries() {
             let name = format!("{} {}", artifact.stem(), entry.name);
             check(artifact, entry, body(&ptx, entry.name), &name);
         }
@@ -190,8 +190,12 @@ fn accesses_are_as_wide_as_the_vectors() {
         // Read-only where nothing writes the input while the grid runs, and kept out of L1 where the target's PTX can say so.
         let constant = if artifact.orders_grids() { "" } else { ".nc" };
         let hint = if artifact.target.ptx_version < (7, 4) { "" } else { ".L1::no_allocate" };
-        let loads = count(text, &format!("ld.global{constant}{hint}.{} ", suffix(access)));
-        assert_eq!(count(text, "ld.global"), loads, "{name}: loads that are not the vectors'");
+        let loads_of = |bytes| count(text, &format!("ld.global{constant}{hint}.{} ", suffix(bytes)));
+        // The count of rows is loaded once.
+        let counts = usize::from(artifact.kernel == Kernel::PerTokenExtended);
+        assert!(loads_of(4) >= counts, "{name}: no load of the count of rows");
+        let loads = loads_of(access) - if access == 4 { counts } else { 0 };
+        assert_eq!(count(text, "ld.global"), loads + counts, "{name}: loads that are neither vectors nor the count");
         // The scale is stored once; where a vector's codes have as many bytes, both are the same instruction.
         let (codes, scale) = (format!("st.global.{} ", suffix(elements)), format!("st.global.{} ", suffix(4)));
         let stores = count(text, &codes) - usize::from(codes == scale);

@@ -3,9 +3,9 @@
 use half::{bf16, f16};
 use per_token_quant_fp8::cpu::{self, Input, Params};
 use per_token_quant_fp8::{
-    Backend, Element, Error, Executor, Kernel, MathMode, Options, RawArgs, Shape, ShapeError, ZeroRows, probe,
+    Backend, Element, Error, Executor, Extended, Kernel, MathMode, Options, RawArgs, Shape, ShapeError, ZeroRows, probe,
 };
-use ptq_suite::random_rows;
+use ptq_suite::{Budget, Case, Family, Implementation, Oracle, Output, Tensor, random_rows, run};
 use std::ptr;
 
 const ROWS: usize = 37;
@@ -31,14 +31,8 @@ fn same_bits<T: Input>(convert: impl Fn(f32) -> T) {
             let (mut want_q, mut want_s) = (q.clone(), s.clone());
             let shape = Shape::padded(ROWS as u64, ROWS_OUT as u64, HIDDEN as u64).unwrap();
             cpu::quantize(&x, &mut want_q, &mut want_s, shape, Params { math, options, sm_count: 132 }).unwrap();
-            let args = RawArgs {
-                element: T::ELEMENT,
-                x: x.as_ptr() as u64,
-                q: q.as_mut_ptr() as u64,
-                s: s.as_mut_ptr() as u64,
-                shape,
-                options,
-            };
+            let (q_, s_) = (q.as_mut_ptr() as u64, s.as_mut_ptr() as u64);
+            let args = RawArgs { options, ..RawArgs::new(T::ELEMENT, x.as_ptr() as u64, q_, s_, shape) };
             // SAFETY: vectors of the shape's size, which nobody else uses.
             unsafe { on_cpu(math).quantize_raw(args, ptr::null_mut()) }.unwrap();
             assert!(q == want_q, "{} {math} {zero_rows:?}: codes", T::ELEMENT);
@@ -58,14 +52,7 @@ fn cpu_by_addresses_gives_the_bits_of_slices() {
 fn cpu_checks_alignment_and_overlap_and_asks_nothing_of_no_rows() {
     let mut memory = [0.0_f32; 64];
     let address = memory.as_mut_ptr() as u64;
-    let args = RawArgs {
-        element: Element::F32,
-        x: address,
-        q: address + 64,
-        s: address + 128,
-        shape: Shape::new(2, 8).unwrap(),
-        options: Options::default(),
-    };
+    let args = RawArgs::new(Element::F32, address, address + 64, address + 128, Shape::new(2, 8).unwrap());
     let executor = on_cpu(MathMode::Precise);
     // SAFETY: every access is within `memory`, which nobody else uses.
     let quantize = |args| unsafe { executor.quantize_raw(args, ptr::null_mut()) };
@@ -76,6 +63,79 @@ fn cpu_checks_alignment_and_overlap_and_asks_nothing_of_no_rows() {
     assert!(matches!(error, Error::Shape(ShapeError::Overlap { operand: "x", other: "q", .. })), "{error}");
     let nothing = Shape::padded(0, 7, 8).unwrap();
     assert_eq!(quantize(RawArgs { x: 0, q: 0, s: 1 << 20, shape: nothing, ..args }), Ok(()));
+}
+
+/// The suite's cases of strides, bounds and counts, by addresses.
+#[test]
+fn cpu_takes_strides_bounds_and_counts() {
+    struct ByAddresses;
+    impl Implementation for ByAddresses {
+        fn name(&self) -> String {
+            "executor on the CPU".into()
+        }
+
+        fn quantize(&self, case: &Case, out: &mut Output) -> Result<(), Box<dyn std::error::Error>> {
+            let x = match &*case.x {
+                Tensor::F16(x) => x.operand().as_ptr() as u64,
+                Tensor::Bf16(x) => x.operand().as_ptr() as u64,
+                Tensor::F32(x) => x.operand().as_ptr() as u64,
+            };
+            let (q, s) = (out.q.operand_mut().as_mut_ptr() as u64, out.s.operand_mut().as_mut_ptr() as u64);
+            let device_rows = case.device_rows.as_ref().map_or(0, |count| ptr::from_ref(count) as u64);
+            let (options, extended) = (case.params.options, case.extended);
+            let args = RawArgs::new(case.x.element(), x, q, s, case.shape);
+            let args = RawArgs { options, extended, device_rows, ..args };
+            let executor = on_cpu(case.params.math).with_sm_count(case.params.sm_count);
+            // SAFETY: buffers of the size that shape and strides ask for, and a count, which nobody else uses.
+            Ok(unsafe { executor.quantize_raw(args, ptr::null_mut()) }?)
+        }
+    }
+    let budget = Budget { rows: 100, elements: 1 << 14 };
+    for family in ["strides", "bounds", "device_rows", "zero_scales"] {
+        let family = Family::named(family).unwrap();
+        run(&ByAddresses, Oracle::Scalar, family.cases(budget)).unwrap();
+    }
+}
+
+#[test]
+fn cpu_refuses_bad_strides_bounds_and_counts_and_writes_nothing() {
+    let mut memory = [1.0_f32; 64];
+    let address = memory.as_mut_ptr() as u64;
+    let args = RawArgs::new(Element::F32, address, address + 128, address + 192, Shape::new(2, 8).unwrap());
+    let off = Extended::default();
+    let executor = on_cpu(MathMode::Precise);
+    let kernel = per_token_quant_fp8::spec::per_token::KERNEL;
+    let bound = |operand, actual: f32| ShapeError::Bound { kernel, operand, actual: actual.to_bits() };
+    let cases = [
+        (Extended { x_stride: 7, ..off }, ShapeError::Stride { kernel, operand: "x", expected: 8, actual: 7 }),
+        (Extended { q_stride: 4, ..off }, ShapeError::Stride { kernel, operand: "q", expected: 8, actual: 4 }),
+        (
+            Extended { x_stride: u64::MAX, ..off },
+            ShapeError::StrideOverflow { kernel, operand: "x", rows: 2, stride: u64::MAX },
+        ),
+        (Extended { scale_upper_bound: Some(f32::NAN), ..off }, bound("scale_upper_bound", f32::NAN)),
+        (Extended { scale_upper_bound: Some(0.0), ..off }, bound("scale_upper_bound", 0.0)),
+        (Extended { min_scale: Some(-1.0), ..off }, bound("min_scale", -1.0)),
+        (Extended { min_scale: Some(f32::INFINITY), ..off }, bound("min_scale", f32::INFINITY)),
+        // Gaps count: x reaches q.
+        (Extended { x_stride: 25, ..off }, ShapeError::Overlap { kernel, operand: "x", other: "q" }),
+    ];
+    for (extended, error) in cases {
+        // SAFETY: every access is within `memory`, which nobody else uses, here and below.
+        let result = unsafe { executor.quantize_raw(RawArgs { extended, ..args }, ptr::null_mut()) };
+        assert_eq!(result, Err(Error::Shape(error)));
+    }
+    let counts = [
+        (address + 2, ShapeError::Misaligned { kernel, operand: "device_rows", expected: 4, actual: address + 2 }),
+        (address + 140, ShapeError::Overlap { kernel, operand: "q", other: "device_rows" }),
+        (address + 196, ShapeError::Overlap { kernel, operand: "s", other: "device_rows" }),
+    ];
+    for (device_rows, error) in counts {
+        // SAFETY: as above.
+        let result = unsafe { executor.quantize_raw(RawArgs { device_rows, ..args }, ptr::null_mut()) };
+        assert_eq!(result, Err(Error::Shape(error)));
+    }
+    assert_eq!(memory, [1.0; 64]);
 }
 
 #[test]

@@ -41,14 +41,8 @@ impl Slots {
 
     /// The call of one slot.
     pub fn args(&self, slot: usize) -> RawArgs {
-        RawArgs {
-            element: self.element,
-            x: self.x.address(slot),
-            q: self.q.address(slot),
-            s: self.s.address(slot),
-            shape: self.shape,
-            options: Options::default(),
-        }
+        let (x, q, s) = (self.x.address(slot), self.q.address(slot), self.s.address(slot));
+        RawArgs::new(self.element, x, q, s, self.shape)
     }
 
     /// Overwrites every output with bytes that no input gives.

@@ -17,7 +17,7 @@ pub enum Engine {
     /// This process, on every core.
     Cpu,
     /// A GPU.
-    Gpu(Gpu),
+    Gpu(Box<Gpu>),
 }
 
 /// Who computed a chunk and for how long.
@@ -74,7 +74,10 @@ impl Engine {
     /// [`Error::Gpu`] for a device that does not work, or not in this math mode.
     pub fn open(backend: Backend, device: Option<&DeviceInfo>, math: MathMode) -> Result<Self, Error> {
         match device.filter(|device| on_gpu(backend, device)) {
-            Some(device) => Ok(Self::Gpu(Gpu::open(device, backend, math).map_err(|source| Error::Gpu { source })?)),
+            Some(device) => {
+                let gpu = Gpu::open(device, backend, math).map_err(|source| Error::Gpu { source })?;
+                Ok(Self::Gpu(Box::new(gpu)))
+            }
             None => Ok(Self::Cpu),
         }
     }

@@ -3,6 +3,8 @@
 //! `x[rows, hidden]` of f16, bf16 or f32 becomes E4M3 codes `q[rows_out, hidden]`, one byte each, and scales
 //! `s[rows_out]` in f32; `q * s` dequantizes. Both [`MathMode`](ptq_spec::MathMode)s, on any machine.
 //!
+//! [`quantize_extended`] takes row strides and bounds on the scales.
+//!
 //! Two implementations of the same bits: [`scalar`] reads like the contract and judges every other one;
 //! [`quantize`] is the fast one, compiled for each [`Isa`] and run by the best that the machine has.
 //!
@@ -21,4 +23,4 @@ pub mod scalar;
 pub use input::Input;
 pub use isa::Isa;
 pub use params::Params;
-pub use per_token::{quantize, quantize_with};
+pub use per_token::{quantize, quantize_extended, quantize_with};

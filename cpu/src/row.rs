@@ -5,16 +5,17 @@
 //! - Fast mode does not flush elements before the maximum: flushing keeps the order, and a subnormal maximum has the
 //!   scale 0 as a flushed one has.
 //! - Fast mode does not flush the product: a subnormal one becomes a zero of its sign in E4M3 anyway.
-//! - Rows of finite elements whose scale is not [`TINY`] take a shorter way:
-//!   - Nothing is clamped. Scale and inverse are normal and off by some 2^-22 of themselves at most, and no element is
-//!     above the maximum, so no product reaches the 464 up to which E4M3 rounds to 448. No product is NaN.
+//! - Rows of finite elements whose scale is not [`TINY`], and whose absmax is not above a bound, take a shorter way:
+//!   - Nothing is clamped. A floor only makes products smaller. Scale and inverse are normal and off by some 2^-22 of
+//!     themselves at most, and no element is above the maximum, so no product reaches the 464 up to which E4M3 rounds
+//!     to 448. No product is NaN.
 //!   - Fast mode does not flush elements. A subnormal one is below 2^-126 and the inverse about 2^100 at most, so their
 //!     product, flushed or not, is below 2^-25, and E4M3 rounds to a zero of its sign up to 2^-10.
 //! - The conversion to E4M3 rounds by a floating-point addition.
 
 use crate::Input;
 use crate::e4m3::{F32_BIAS, F32_MANTISSA_BITS, MIN_EXPONENT};
-use crate::scalar::scale_and_inverse;
+use crate::scalar::{Rule, scale_and_inverse};
 use ptq_spec::MathMode;
 use ptq_spec::fp8::{E4M3_MANTISSA_BITS, E4M3_MAX, E4M3_SIGN};
 
@@ -23,13 +24,14 @@ const TINY: f32 = f32::from_bits(((F32_BIAS - 100) as u32) << F32_MANTISSA_BITS)
 
 /// Quantizes one row and returns its scale.
 #[inline(always)]
-pub(crate) fn quantize<T: Input>(x: &[T], q: &mut [u8], math: MathMode, guard: bool) -> f32 {
+pub(crate) fn quantize<T: Input>(x: &[T], q: &mut [u8], rule: Rule) -> f32 {
     let largest = max(x, T::magnitude);
     let absmax = if largest <= T::INFINITE_MAGNITUDE { largest } else { max(x, magnitude_of_number) };
-    let (s, inv) = scale_and_inverse(T::from_magnitude(absmax).widen(), math, guard);
-    if largest < T::INFINITE_MAGNITUDE && s >= TINY {
+    let absmax = T::from_magnitude(absmax).widen();
+    let (s, inv) = scale_and_inverse(absmax, rule);
+    if largest < T::INFINITE_MAGNITUDE && s >= TINY && absmax <= rule.bounds.upper {
         encode(x, q, |x| x.widen_finite() * inv);
-    } else if math == MathMode::Precise {
+    } else if rule.math == MathMode::Precise {
         encode(x, q, |x| clamp(x.widen_bits() * inv));
     } else {
         encode(x, q, |x| clamp(flush(x.widen_bits()) * inv));

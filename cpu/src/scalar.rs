@@ -2,7 +2,8 @@
 
 use crate::{Input, Params, e4m3};
 use ptq_spec::fp8::{E4M3_MAX, RCP_E4M3_MAX_BITS};
-use ptq_spec::{MathMode, Shape, ShapeError, rcp};
+use ptq_spec::per_token_extended::Bounds;
+use ptq_spec::{Extended, MathMode, Shape, ShapeError, rcp};
 
 /// Quantizes the first `shape.rows()` rows, on the calling thread.
 ///
@@ -22,25 +23,60 @@ pub fn quantize<T: Input>(
     params: Params,
 ) -> Result<(), ShapeError> {
     shape.check_lens(x.len() as u64, q.len() as u64, s.len() as u64)?;
-    if shape.rows() == 0 {
-        return Ok(());
-    }
-    let hidden = shape.hidden() as usize;
+    quantize_extended(x, q, s, shape, params, Extended::default())
+}
+
+/// [`quantize`] with strides and bounds ([`ptq_spec::per_token_extended`]).
+///
+/// - `x`: `[rows, hidden]`, rows `x_stride` elements apart
+/// - `q`: `[rows_out, hidden]`, E4M3 codes, rows `q_stride` elements apart
+/// - `s`: `[rows_out]`
+///
+/// `x` and `q` may be longer than that. Whatever of `q` is not in the first `shape.rows()` rows keeps what it holds.
+///
+/// # Errors
+/// Those of [`Extended::layout`]; [`ShapeError::TooShort`], [`ShapeError::Len`]. Nothing is written then.
+pub fn quantize_extended<T: Input>(
+    x: &[T],
+    q: &mut [u8],
+    s: &mut [f32],
+    shape: Shape,
+    params: Params,
+    extended: Extended,
+) -> Result<(), ShapeError> {
+    let layout = extended.layout(shape)?;
+    layout.check_lens(x.len() as u64, q.len() as u64, s.len() as u64)?;
+    let (rows, hidden) = (shape.rows() as usize, shape.hidden() as usize);
     let guard = params.options.guard(shape.rows(), params.sm_count);
-    for ((x, q), s) in x.chunks_exact(hidden).zip(q.chunks_exact_mut(hidden)).zip(s) {
-        *s = quantize_row(x, q, params.math, guard);
+    let rule = Rule { math: params.math, guard, bounds: layout.bounds() };
+    for row in 0..rows {
+        let x = &x[row * layout.x_stride() as usize..][..hidden];
+        let q = &mut q[row * layout.q_stride() as usize..][..hidden];
+        s[row] = quantize_row(x, q, rule);
     }
     Ok(())
 }
 
+/// What a row's scale, inverse and codes depend on besides its elements.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Rule {
+    /// How they are rounded.
+    pub math: MathMode,
+    /// A scale of 0 has the inverse 0.
+    pub guard: bool,
+    /// Bounds of the scale.
+    pub bounds: Bounds,
+}
+
 /// Quantizes one row and returns its scale.
-fn quantize_row<T: Input>(x: &[T], q: &mut [u8], math: MathMode, guard: bool) -> f32 {
+fn quantize_row<T: Input>(x: &[T], q: &mut [u8], rule: Rule) -> f32 {
+    let math = rule.math;
     let mut absmax = 0.0f32;
     for &x in x {
         // f32::max returns the other operand where one is NaN.
         absmax = absmax.max(widen(x, math).abs());
     }
-    let (s, inv) = scale_and_inverse(absmax, math, guard);
+    let (s, inv) = scale_and_inverse(absmax, rule);
     for (&x, q) in x.iter().zip(q) {
         let v = clamp(product(widen(x, math), inv, math));
         *q = e4m3::encode(v);
@@ -56,11 +92,15 @@ fn widen<T: Input>(x: T, math: MathMode) -> f32 {
     }
 }
 
-/// The scale of a row and what its elements are multiplied by. `guard`: a scale of 0 has the inverse 0.
-pub(crate) fn scale_and_inverse(absmax: f32, math: MathMode, guard: bool) -> (f32, f32) {
+/// The scale of a row and what its elements are multiplied by.
+pub(crate) fn scale_and_inverse(absmax: f32, rule: Rule) -> (f32, f32) {
+    let Rule { math, guard, bounds: Bounds { upper, min_scale } } = rule;
     let s = match math {
-        MathMode::Precise => absmax / E4M3_MAX,
-        MathMode::Fast => flush(absmax * f32::from_bits(RCP_E4M3_MAX_BITS)),
+        MathMode::Precise => (absmax.min(upper) / E4M3_MAX).max(min_scale),
+        MathMode::Fast => {
+            let capped = flush(absmax).min(flush(upper));
+            flush(capped * f32::from_bits(RCP_E4M3_MAX_BITS)).max(flush(min_scale))
+        }
     };
     let inv = match math {
         _ if guard && s == 0.0 => 0.0,

@@ -6,7 +6,7 @@ use arbitrary::{Arbitrary, Result, Unstructured};
 use libfuzzer_sys::fuzz_target;
 use per_token_quant_fp8::spec::per_token::{HIDDEN_MULTIPLE, REFERENCE_ROWS_PER_SM};
 use per_token_quant_fp8::spec::shape::{Span, check_spans};
-use per_token_quant_fp8::{Dispatch, Element, Shape, ShapeError, ZeroRows};
+use per_token_quant_fp8::{Dispatch, Element, Extended, Shape, ShapeError, ZeroRows};
 use ptq_fuzz::AnyParams;
 
 /// A number near zero, a power of two or the end of the range.
@@ -36,6 +36,8 @@ struct Call {
     addresses: [Number; 3],
     params: AnyParams,
     spans: [(Number, Number, u8); 3],
+    strides: [Number; 2],
+    bounds: [Option<f32>; 2],
 }
 
 fuzz_target!(|call: Call| {
@@ -86,6 +88,33 @@ fuzz_target!(|call: Call| {
     let width = element.bytes() as u64;
     assert_eq!(spans.map(|span| span.bytes), [lens[0] * width, lens[1], lens[2] * 4]);
     check(&spans);
+
+    let [x_stride, q_stride] = call.strides.map(|n| n.0);
+    let [scale_upper_bound, min_scale] = call.bounds;
+    let extended = Extended { x_stride, q_stride, scale_upper_bound, min_scale };
+    let reaches = |stride: u64| stride == 0 || stride >= hidden;
+    let fits = |stride: u64, rows: u64| u128::from(stride) * u128::from(rows.max(1)) * 4 <= isize::MAX as u128;
+    let is_bound = |bound: Option<f32>| bound.is_none_or(|bound| bound > 0.0 && bound.is_finite());
+    match extended.layout(shape) {
+        Ok(layout) => {
+            assert!(reaches(x_stride) && reaches(q_stride) && is_bound(scale_upper_bound) && is_bound(min_scale));
+            assert!((x_stride == 0 || fits(x_stride, rows)) && (q_stride == 0 || fits(q_stride, rows_out)));
+            let stride = |stride| if stride == 0 { hidden } else { stride };
+            let elements = |stride, rows: u64| rows.checked_sub(1).map_or(0, |gaps| gaps * stride + hidden);
+            let lens = [elements(stride(x_stride), rows), elements(stride(q_stride), rows_out), rows_out];
+            assert_eq!([layout.x_elements(), layout.q_elements()], lens[..2]);
+            let [x, q, s] = call.lens.map(|n| n.0);
+            assert_eq!(layout.check_lens(x, q, s).is_ok(), x >= lens[0] && q >= lens[1] && s == lens[2]);
+            let [x, q, s] = call.addresses.map(|n| n.0);
+            let spans = layout.spans(element, x, q, s);
+            assert_eq!(spans.map(|span| span.bytes), [lens[0] * width, lens[1], lens[2] * 4]);
+            check(&spans);
+        }
+        Err(ShapeError::Stride { .. }) => assert!(!reaches(x_stride) || !reaches(q_stride)),
+        Err(ShapeError::StrideOverflow { .. }) => assert!(!fits(x_stride, rows) || !fits(q_stride, rows_out)),
+        Err(ShapeError::Bound { .. }) => assert!(!is_bound(scale_upper_bound) || !is_bound(min_scale)),
+        Err(error) => panic!("{error}"),
+    }
 });
 
 /// `check_spans` against a definition in wider numbers.

@@ -212,11 +212,19 @@ pub enum Error {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PlanError {
-    /// The entry is not one of [`ptq_spec::per_token::ENTRIES`].
+    /// The entry is not one of [`ptq_spec::Kernel::row_entries`].
     #[error("`{entry}` is not an entry of the table of kernel entries; take one from there")]
     UnknownEntry {
         /// Its name.
         entry: &'static str,
+    },
+    /// The entry is of another operation than the call.
+    #[error("`{entry}` is not an entry of {expected}, which this call runs; take one from its table")]
+    OtherKernel {
+        /// The entry.
+        entry: &'static str,
+        /// The call's operation.
+        expected: &'static str,
     },
     /// The number of threads is not a multiple of a warp, or not within the entry's bound.
     #[error("{entry}: {actual} threads, expected a multiple of {multiple} from {multiple} to {most}")]
@@ -266,6 +274,20 @@ pub enum PlanError {
         /// Bytes that the address must be a multiple of.
         expected: u64,
         /// The address.
+        actual: u64,
+    },
+    /// An operand's row stride is not a multiple of the entry's vectors.
+    #[error(
+        "{entry}: rows of `{operand}` are {actual} bytes apart, expected a multiple of {expected}; take an entry with narrower vectors"
+    )]
+    VectorStride {
+        /// The entry.
+        entry: &'static str,
+        /// The operand.
+        operand: &'static str,
+        /// Bytes that the stride must be a multiple of.
+        expected: u64,
+        /// The stride in bytes.
         actual: u64,
     },
 }

@@ -4,6 +4,7 @@ use crate::Error;
 use crate::driver::{self, Code};
 use crate::modules::Function;
 use cust::sys::{CUfunction, CUstream};
+use ptq_spec::per_token_extended::Bounds;
 use std::ffi::{c_int, c_uint, c_void};
 use std::mem::offset_of;
 use std::ptr;
@@ -84,6 +85,12 @@ pub(crate) struct Launch {
     pub hidden: u64,
     pub element_bytes: u64,
     pub guard: bool,
+    /// Elements from the start of one row of `x` to the next.
+    pub x_stride: u64,
+    /// The same for `q`.
+    pub q_stride: u64,
+    /// What entries of the extended operation take besides; `None`: `function` is one of the plain operation.
+    pub extension: Option<Extension>,
     /// Threads per CTA.
     pub threads: u32,
     pub rows_per_cta: u32,
@@ -93,12 +100,28 @@ pub(crate) struct Launch {
     pub programmatic: bool,
 }
 
+/// What the extended operation adds to a launch besides strides.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Extension {
+    pub bounds: Bounds,
+    /// Device address of a u32 that counts the rows to quantize; 0: none.
+    pub device_rows: u64,
+}
+
+/// Most arguments of an entry.
+const MAX_ARGUMENTS: usize = 12;
+
 /// Consecutive rows that one grid works on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Chunk {
     pub first_row: u64,
     pub rows: u64,
     pub ctas: u32,
+}
+
+impl Extension {
+    /// Nothing.
+    const NONE: Self = Self { bounds: Bounds::NONE, device_rows: 0 };
 }
 
 impl Launch {
@@ -111,27 +134,41 @@ impl Launch {
     ///
     /// # Safety
     /// - The current context is that of `function`, and `stream` is null or a stream of it.
-    /// - The addresses are as the fields say, and nothing else writes `x` or touches `q` and `s` until the kernel is done.
+    /// - The addresses are as the fields say, and nothing else writes `x` or the count, or touches `q` and `s`, until
+    ///   the kernel is done.
+    /// - `function` is an entry of the extended operation if there is an `extension`, else of the plain one.
     /// - The plan of `function`, `threads` and `rows_per_cta` fits the operands ([`crate::Plan::check_call`]).
     pub unsafe fn enqueue(&self, stream: CUstream) -> Result<(), Error> {
         for chunk in self.chunks() {
             let first = chunk.first_row;
             // The order and the types of `ptq_spec::per_token::Entry`.
-            let mut x = self.x + first * self.hidden * self.element_bytes;
-            let mut q = self.q + first * self.hidden;
+            let mut x = self.x + first * self.x_stride * self.element_bytes;
+            let mut q = self.q + first * self.q_stride;
             let mut s = self.s + first * size_of::<f32>() as u64;
             let mut rows = chunk.rows;
             let mut hidden = self.hidden;
             let mut guard = u32::from(self.guard);
-            let mut arguments: [*mut c_void; 6] = [
+            // Those of `ptq_spec::for_each_per_token_extended_entry` go on; the plain entries read the first six alone.
+            let mut x_stride = self.x_stride;
+            let mut q_stride = self.q_stride;
+            let Extension { bounds, mut device_rows } = self.extension.unwrap_or(Extension::NONE);
+            let Bounds { mut upper, mut min_scale } = bounds;
+            let mut first_row = first;
+            let mut arguments: [*mut c_void; MAX_ARGUMENTS] = [
                 (&raw mut x).cast(),
                 (&raw mut q).cast(),
                 (&raw mut s).cast(),
                 (&raw mut rows).cast(),
                 (&raw mut hidden).cast(),
                 (&raw mut guard).cast(),
+                (&raw mut x_stride).cast(),
+                (&raw mut q_stride).cast(),
+                (&raw mut upper).cast(),
+                (&raw mut min_scale).cast(),
+                (&raw mut first_row).cast(),
+                (&raw mut device_rows).cast(),
             ];
-            // SAFETY: as the caller promises; `arguments` points to the six values that every entry takes.
+            // SAFETY: as the caller promises; `arguments` points to the values that an entry takes, at least.
             unsafe { self.launch(chunk.ctas, stream, &mut arguments) }?;
         }
         Ok(())

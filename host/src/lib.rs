@@ -4,6 +4,11 @@
 //! and place of three buffers and returns a [`Prepared`] that borrows them; [`Prepared::run`] launches it. An engine that
 //! has bare pointers calls [`Quantizer::quantize_raw`].
 //!
+//! Row strides, bounds on the scales and a row count in device memory ([`ptq_spec::per_token_extended`]) are
+//! [`RawArgs::extended`] and [`RawArgs::device_rows`], or [`Quantizer::prepare_extended`]. They have kernels of their
+//! own: [`ptq_spec::Kernel::PerTokenExtended`] is what to [load](Quantizer::load) for them. What the bounds share with
+//! vLLM's, and what not, is said there.
+//!
 //! The crate embeds no kernels: whoever links it hands over a table of [`Artifacts`].
 //!
 //! # Streams, capture and threads
@@ -12,9 +17,9 @@
 //!   wait for nothing, allocate nothing and leave nothing in another stream. [`Prepared::run`] waits for the default
 //!   stream, then for its own. The stream may be the legacy default stream (null or `CU_STREAM_LEGACY`, 0x1), the calling
 //!   thread's (`CU_STREAM_PER_THREAD`, 0x2), or a blocking or non-blocking one of the quantizer's context.
-//! - A stream may be captured into a CUDA graph: a call becomes one kernel node for each grid, with the addresses and the
-//!   shape of that call. A replay reads what is at the addresses by then. Loading is not allowed during a capture, so call
-//!   [`Quantizer::load`] before, for each element type.
+//! - A stream may be captured into a CUDA graph: a call becomes one kernel node for each grid, with the addresses and
+//!   the shape of that call. A replay reads what is at the addresses by then, the count at [`RawArgs::device_rows`]
+//!   included. Loading is not allowed during a capture, so call [`Quantizer::load`] before, for each element type.
 //! - A [`Quantizer`] is shared by threads, by reference or as clones. The context has to be current on each of them.
 //! - Each context has quantizers of its own. Memory belongs to the context it was allocated in: [`Quantizer::prepare`]
 //!   refuses that of another device ([`Error::WrongDevice`]) and of another context of the same device
@@ -56,7 +61,7 @@
 //!
 //! | file | holds |
 //! |---|---|
-//! | `per_token.rs` | the operation: checks, [`Prepared`], the raw entry |
+//! | `per_token.rs` | the operation, plain and extended: checks, [`Prepared`], the raw entry |
 //! | `quantizer.rs` | what a caller may choose, and the context it is bound to |
 //! | `policy.rs` | which kernel entry with how many threads: a table, and the checks of a forced choice |
 //! | `selection.rs` | which artifact through which backend |

@@ -1,15 +1,17 @@
-//! Per-token quantization: `x[rows, hidden]` to E4M3 codes `q[rows_out, hidden]` and scales `s[rows_out]`.
+//! Per-token quantization: `x[rows, hidden]` to E4M3 codes `q[rows_out, hidden]` and scales `s[rows_out]`, plain and
+//! [extended](ptq_spec::per_token_extended).
 
 use crate::driver::Place;
-use crate::launch::Launch;
+use crate::launch::{Extension, Launch};
 use crate::policy::Call;
 use crate::quantizer::{Home, Quantizer};
 use crate::{Backend, Error, GpuElement, Plan, driver};
 use cust::memory::{DeviceBuffer, DeviceSlice};
 use cust::stream::Stream;
 use cust::sys::CUstream;
-use ptq_spec::shape::check_spans;
-use ptq_spec::{Element, Kernel, MathMode, Options, Shape, Target, artifact_stem};
+use ptq_spec::per_token_extended::Layout;
+use ptq_spec::shape::{Span, check_spans};
+use ptq_spec::{Element, Extended, Kernel, MathMode, Options, Shape, ShapeError, Target, artifact_stem};
 use std::marker::PhantomData;
 use std::ptr;
 
@@ -50,9 +52,9 @@ pub struct Choice {
 pub struct RawArgs {
     /// Element type of `x`.
     pub element: Element,
-    /// Device address of `x[rows, hidden]`, a multiple of the element's size.
+    /// Device address of `x[rows, hidden]`, rows [`Extended::x_stride`] apart, a multiple of the element's size.
     pub x: u64,
-    /// Device address of `q[rows_out, hidden]`, one byte each.
+    /// Device address of `q[rows_out, hidden]`, one byte each, rows [`Extended::q_stride`] apart.
     pub q: u64,
     /// Device address of `s[rows_out]`, f32, a multiple of 4.
     pub s: u64,
@@ -60,6 +62,13 @@ pub struct RawArgs {
     pub shape: Shape,
     /// What becomes of zero rows.
     pub options: Options,
+    /// Row strides and bounds on the scales. With all of it off, and no count of rows, the plain kernels run.
+    pub extended: Extended,
+    /// Device address of a u32, a multiple of 4, that counts the rows to quantize; 0: all of `shape`. Rows from it on
+    /// are left alone. The kernel reads it, so that a captured graph serves as many tokens as it says by then. What
+    /// becomes of zero rows follows the rows of `shape`, not the count: [`ptq_spec::ZeroRows::Guarded`] makes them
+    /// independent of both.
+    pub device_rows: u64,
 }
 
 impl Quantizer {
@@ -109,23 +118,68 @@ impl Quantizer {
         options: Options,
     ) -> Result<Prepared<'a>, Error> {
         shape.check_lens(x.len() as u64, q.len() as u64, s.len() as u64)?;
-        let args = RawArgs {
-            element: T::ELEMENT,
-            x: x.as_device_ptr().as_raw(),
-            q: q.as_device_ptr().as_raw(),
-            s: s.as_device_ptr().as_raw(),
-            shape,
-            options,
-        };
-        check_spans(&args.spans())?;
-        let work = if shape.rows() == 0 {
+        // SAFETY: the lengths are checked, the rest is what this function's caller promises.
+        unsafe { self.prepare_checked(RawArgs { options, ..RawArgs::of_slices(x, q, s, shape) }) }
+    }
+
+    /// As [`Quantizer::prepare`], with strides and bounds ([`ptq_spec::per_token_extended`]).
+    ///
+    /// `x` and `q` have at least as many elements as shape and strides ask for, up to the last row's end. What lies
+    /// between rows is not read, and keeps its bytes.
+    ///
+    /// # Errors
+    /// As [`Quantizer::prepare`], and [`ShapeError::Stride`], [`ShapeError::StrideOverflow`], [`ShapeError::TooShort`],
+    /// [`ShapeError::Bound`].
+    pub fn prepare_extended<'a, T: GpuElement>(
+        &self,
+        x: &'a DeviceBuffer<T>,
+        q: &'a mut DeviceBuffer<u8>,
+        s: &'a mut DeviceBuffer<f32>,
+        shape: Shape,
+        options: Options,
+        extended: Extended,
+    ) -> Result<Prepared<'a>, Error> {
+        // SAFETY: the buffers own their memory, and are borrowed for 'a, `q` and `s` exclusively.
+        unsafe { self.prepare_extended_slices(**x, **q, **s, shape, options, extended) }
+    }
+
+    /// As [`Quantizer::prepare_extended`], on parts of buffers.
+    ///
+    /// # Safety
+    /// As [`Quantizer::prepare_slices`].
+    ///
+    /// # Errors
+    /// As [`Quantizer::prepare_extended`].
+    pub unsafe fn prepare_extended_slices<'a, T: GpuElement>(
+        &self,
+        x: DeviceSlice<T>,
+        q: DeviceSlice<u8>,
+        s: DeviceSlice<f32>,
+        shape: Shape,
+        options: Options,
+        extended: Extended,
+    ) -> Result<Prepared<'a>, Error> {
+        extended.layout(shape)?.check_lens(x.len() as u64, q.len() as u64, s.len() as u64)?;
+        let args = RawArgs { options, extended, ..RawArgs::of_slices(x, q, s, shape) };
+        // SAFETY: the lengths are checked, the rest is what this function's caller promises.
+        unsafe { self.prepare_checked(args) }
+    }
+
+    /// Prepares a call by the addresses of slices.
+    ///
+    /// # Safety
+    /// As [`Quantizer::prepare_slices`], with memory of the lengths that shape and strides ask for, and no count of
+    /// rows.
+    unsafe fn prepare_checked<'a>(&self, args: RawArgs) -> Result<Prepared<'a>, Error> {
+        let layout = args.check()?;
+        let work = if args.shape.rows() == 0 {
             None
         } else {
             self.home().check()?;
-            for span in args.spans() {
+            for span in args.spans(layout) {
                 self.check_place(span.operand, span.address)?;
             }
-            Some(self.resolve(&args)?)
+            Some(self.resolve(&args, layout)?)
         };
         Ok(Prepared { work, home: self.home().clone(), buffers: PhantomData })
     }
@@ -135,21 +189,22 @@ impl Quantizer {
     /// [`Quantizer::load`] before.
     ///
     /// # Safety
-    /// - `x`, `q` and `s` are addresses of as many bytes as `shape` says in memory that the quantizer's device reads and
-    ///   writes, until the kernel is done.
-    /// - Until then nothing else writes `x`, or reads or writes the first `rows` rows of `q` and `s`.
+    /// - `x`, `q` and `s` are addresses of as many bytes as `shape` and the strides say in memory that the quantizer's
+    ///   device reads and writes, until the kernel is done; so is `device_rows` of a u32, unless it is 0.
+    /// - Until then nothing else writes `x` or the count, or reads or writes the first `rows` rows of `q` and `s`. The
+    ///   gaps between rows are everybody's.
     /// - `stream` is null or a stream of the quantizer's context.
     ///
     /// # Errors
-    /// As [`Quantizer::prepare`], less those on the buffers' place and length. After [`Error::Driver`] some of the rows
-    /// may be enqueued.
+    /// As [`Quantizer::prepare_extended`], less those on the buffers' place and length. After [`Error::Driver`] some of
+    /// the rows may be enqueued.
     pub unsafe fn quantize_raw(&self, args: RawArgs, stream: CUstream) -> Result<(), Error> {
-        check_spans(&args.spans())?;
+        let layout = args.check()?;
         if args.shape.rows() == 0 {
             return Ok(());
         }
         self.home().check()?;
-        let (launch, _) = self.resolve(&args)?;
+        let (launch, _) = self.resolve(&args, layout)?;
         // SAFETY: the context was checked above, the plan in `resolve`; the rest is what this function's caller promises.
         unsafe { launch.enqueue(stream) }
     }
@@ -160,12 +215,12 @@ impl Quantizer {
     /// # Errors
     /// As [`Quantizer::quantize_raw`].
     pub fn choose(&self, args: &RawArgs) -> Result<Option<Choice>, Error> {
-        check_spans(&args.spans())?;
+        let layout = args.check()?;
         if args.shape.rows() == 0 {
             return Ok(None);
         }
         self.home().check()?;
-        let (_, choice) = self.resolve(args)?;
+        let (_, choice) = self.resolve(args, layout)?;
         Ok(Some(choice))
     }
 
@@ -188,21 +243,27 @@ impl Quantizer {
     }
 
     /// Finds kernel and plan for at least one row, in the quantizer's context, which is current.
-    fn resolve(&self, args: &RawArgs) -> Result<(Launch, Choice), Error> {
-        let RawArgs { element, x, q, s, shape, options } = *args;
-        let module = self.module(Kernel::PerToken, element)?;
+    fn resolve(&self, args: &RawArgs, layout: Layout) -> Result<(Launch, Choice), Error> {
+        let RawArgs { element, x, q, s, shape, options, device_rows, .. } = *args;
+        let kernel = args.kernel(layout);
+        let module = self.module(kernel, element)?;
         let artifact = module.artifact();
-        let call = Call { element, hidden: shape.hidden(), x, q };
+        let (hidden, x_stride, q_stride) = (shape.hidden(), layout.x_stride(), layout.q_stride());
+        let call = Call { kernel, element, hidden, x, q, x_stride, q_stride };
         let plan = self.plan_for(artifact.target, call)?;
+        let extension = Extension { bounds: layout.bounds(), device_rows };
         let launch = Launch {
             function: module.function(plan.entry.name)?,
             x,
             q,
             s,
             rows: shape.rows(),
-            hidden: shape.hidden(),
+            hidden,
             element_bytes: element.bytes() as u64,
             guard: options.guard(shape.rows(), self.sm_count()),
+            x_stride,
+            q_stride,
+            extension: (kernel == Kernel::PerTokenExtended).then_some(extension),
             threads: plan.threads,
             rows_per_cta: plan.rows_per_cta(),
             grid_limit: self.grid_limit(),
@@ -218,16 +279,16 @@ impl Quantizer {
             backend: module.backend(),
             programmatic: launch.programmatic,
         };
-        report(args, &choice, self);
+        report(args, layout, &choice, self);
         Ok((launch, choice))
     }
 }
 
 /// Says what a call came to, and what was asked for.
-fn report(args: &RawArgs, choice: &Choice, asked: &Quantizer) {
+fn report(args: &RawArgs, layout: Layout, choice: &Choice, asked: &Quantizer) {
     let forced = asked.forced();
     tracing::debug!(
-        artifact = %artifact_stem(Kernel::PerToken, args.element, choice.target, choice.math),
+        artifact = %artifact_stem(args.kernel(layout), args.element, choice.target, choice.math),
         backend = %choice.backend,
         backend_asked = %asked.backend(),
         target_forced = forced.target,
@@ -243,13 +304,51 @@ fn report(args: &RawArgs, choice: &Choice, asked: &Quantizer) {
         rows = args.shape.rows(),
         hidden = args.shape.hidden(),
         guard = args.options.guard(args.shape.rows(), asked.sm_count()),
+        x_stride = layout.x_stride(),
+        q_stride = layout.q_stride(),
+        scale_upper_bound = args.extended.scale_upper_bound,
+        min_scale = args.extended.min_scale,
+        device_rows = args.device_rows != 0,
         "resolved a call"
     );
 }
 
 impl RawArgs {
-    fn spans(&self) -> [ptq_spec::shape::Span; 3] {
-        self.shape.spans(self.element, self.x, self.q, self.s)
+    /// A call with the default options.
+    pub fn new(element: Element, x: u64, q: u64, s: u64, shape: Shape) -> Self {
+        let (options, extended) = (Options::default(), Extended::default());
+        Self { element, x, q, s, shape, options, extended, device_rows: 0 }
+    }
+
+    fn of_slices<T: GpuElement>(x: DeviceSlice<T>, q: DeviceSlice<u8>, s: DeviceSlice<f32>, shape: Shape) -> Self {
+        let (x, q, s) = (x.as_device_ptr(), q.as_device_ptr(), s.as_device_ptr());
+        Self::new(T::ELEMENT, x.as_raw(), q.as_raw(), s.as_raw(), shape)
+    }
+
+    /// Checks everything that shows without looking at memory: strides, bounds, alignment and overlap, gaps between
+    /// rows being parts of their operand.
+    ///
+    /// # Errors
+    /// [`ShapeError`].
+    pub fn check(&self) -> Result<Layout, ShapeError> {
+        let layout = self.extended.layout(self.shape)?;
+        let [x, q, s] = self.spans(layout);
+        check_spans(&[x, q, s])?;
+        if self.device_rows != 0 {
+            let bytes = size_of::<u32>() as u64;
+            // `x` is read too, and may hold it.
+            check_spans(&[q, s, Span { operand: "device_rows", address: self.device_rows, bytes, align: bytes }])?;
+        }
+        Ok(layout)
+    }
+
+    /// Which kernels it takes.
+    fn kernel(&self, layout: Layout) -> Kernel {
+        if layout.is_plain() && self.device_rows == 0 { Kernel::PerToken } else { Kernel::PerTokenExtended }
+    }
+
+    fn spans(&self, layout: Layout) -> [Span; 3] {
+        layout.spans(self.element, self.x, self.q, self.s)
     }
 }
 
@@ -352,6 +451,11 @@ mod tests {
 
     /// The events of one reported call.
     fn reported(level: Level, asked: &Quantizer) -> Vec<Fields> {
+        reported_with(level, asked, Extended::default())
+    }
+
+    /// The same with strides and bounds.
+    fn reported_with(level: Level, asked: &Quantizer, extended: Extended) -> Vec<Fields> {
         let plan = Plan { entry: Entry::find(Strategy::CtaTwoPass, 8, 1).unwrap(), threads: 256 };
         let choice = Choice {
             plan,
@@ -363,10 +467,11 @@ mod tests {
             programmatic: true,
         };
         let shape = Shape::new(7, 4096).unwrap();
-        let args = RawArgs { element: Element::Bf16, x: 0, q: 0, s: 0, shape, options: Options::default() };
+        let args = RawArgs { extended, ..RawArgs::new(Element::Bf16, 0, 0, 0, shape) };
+        let layout = extended.layout(shape).unwrap();
         let events = Arc::new(Mutex::new(Vec::new()));
         let recorder = Recorder { level, events: events.clone() };
-        tracing::subscriber::with_default(recorder, || report(&args, &choice, asked));
+        tracing::subscriber::with_default(recorder, || report(&args, layout, &choice, asked));
         // Not `Arc::into_inner`: whoever rebuilds tracing's cache of interests in another thread may hold the recorder too.
         let mut events = events.lock().unwrap();
         std::mem::take(&mut *events)
@@ -408,6 +513,74 @@ mod tests {
             (&*event["backend_asked"], &*event["target_forced"], &*event["plan_forced"]),
             ("jit", "true", "true")
         );
+    }
+
+    #[test]
+    fn event_says_what_is_extended() {
+        let extended = Extended { x_stride: 5000, min_scale: Some(0.5), ..Extended::default() };
+        let [event] = &reported_with(Level::DEBUG, &h200(), extended)[..] else { panic!("one event") };
+        let field = |name| event.get(name).map(String::as_str);
+        for (name, value) in [
+            ("artifact", Some("per_token_extended.bf16.sm_90.fast")),
+            ("x_stride", Some("5000")),
+            ("q_stride", Some("4096")),
+            ("scale_upper_bound", None),
+            ("min_scale", Some("0.5")),
+            ("device_rows", Some("false")),
+        ] {
+            assert_eq!(field(name), value, "{name}");
+        }
+    }
+
+    #[test]
+    fn kernels_are_extended_where_that_is_asked_for_alone() {
+        let plain = RawArgs::new(Element::Bf16, 0x1000, 0x8000, 0xF000, Shape::new(2, 8).unwrap());
+        let kernel = |args: RawArgs| args.check().map(|layout| args.kernel(layout));
+        assert_eq!(kernel(plain), Ok(Kernel::PerToken));
+        let extended = Extended { x_stride: 8, q_stride: 8, ..Extended::default() };
+        assert_eq!(kernel(RawArgs { extended, ..plain }), Ok(Kernel::PerToken), "strides of rows without gaps");
+        assert_eq!(kernel(RawArgs { device_rows: 0xF100, ..plain }), Ok(Kernel::PerTokenExtended));
+        for extended in [
+            Extended { x_stride: 9, ..Extended::default() },
+            Extended { q_stride: 9, ..Extended::default() },
+            Extended { scale_upper_bound: Some(1.0), ..Extended::default() },
+            Extended { min_scale: Some(1.0), ..Extended::default() },
+        ] {
+            assert_eq!(kernel(RawArgs { extended, ..plain }), Ok(Kernel::PerTokenExtended), "{extended:?}");
+        }
+    }
+
+    #[test]
+    fn count_of_rows_is_aligned_and_apart_from_the_outputs() {
+        // x: 32 bytes, q: 16, s: 8.
+        let args = RawArgs::new(Element::Bf16, 0x1000, 0x8000, 0xF000, Shape::new(2, 8).unwrap());
+        let check = |device_rows| RawArgs { device_rows, ..args }.check().map(|_| ());
+        let kernel = ptq_spec::per_token::KERNEL;
+        let misaligned = |actual| Err(ShapeError::Misaligned { kernel, operand: "device_rows", expected: 4, actual });
+        let overlap = |operand| Err(ShapeError::Overlap { kernel, operand, other: "device_rows" });
+        for fits in [0x1000, 0x1020, 0x7FFC, 0x8010, 0xEFFC, 0xF008] {
+            assert_eq!(check(fits), Ok(()), "{fits:#x}");
+        }
+        assert_eq!(check(0x2001), misaligned(0x2001));
+        assert_eq!(check(0x2002), misaligned(0x2002));
+        assert_eq!(check(0x800C), overlap("q"));
+        assert_eq!(check(0xF004), overlap("s"));
+    }
+
+    #[test]
+    fn gaps_between_rows_count_for_overlap() {
+        let extended = Extended { x_stride: 100, q_stride: 200, ..Extended::default() };
+        let args = RawArgs::new(Element::Bf16, 0x1000, 0x8000, 0xF000, Shape::new(2, 8).unwrap());
+        let args = RawArgs { extended, ..args };
+        // x: 216 bytes, q: 208.
+        assert!(args.check().is_ok());
+        let kernel = ptq_spec::per_token::KERNEL;
+        let overlap = |operand, other| Err(ShapeError::Overlap { kernel, operand, other });
+        let check = |args: RawArgs| args.check().map(|_| ());
+        assert_eq!(check(RawArgs { q: 0x1000 + 215, ..args }), overlap("x", "q"));
+        assert_eq!(check(RawArgs { q: 0x1000 + 216, ..args }), Ok(()));
+        assert_eq!(check(RawArgs { s: 0x8000 + 204, ..args }), overlap("q", "s"));
+        assert_eq!(check(RawArgs { s: 0x8000 + 208, ..args }), Ok(()));
     }
 
     #[test]

@@ -1,14 +1,14 @@
 //! Which kernel entry runs, with how many threads per CTA. Neither ever shows in the bits.
 
 use crate::PlanError;
-use ptq_spec::per_token::{ENTRIES, Entry, LANES_PER_WARP, MAX_CTA_THREADS, Strategy};
-use ptq_spec::{ComputeCapability, Element, Target};
+use ptq_spec::per_token::{Entry, LANES_PER_WARP, MAX_CTA_THREADS, Strategy};
+use ptq_spec::{ComputeCapability, Element, Kernel, Target};
 use std::cmp::Reverse;
 
 /// A kernel entry and the number of threads per CTA.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Plan {
-    /// One of [`ENTRIES`].
+    /// One of [`Kernel::row_entries`].
     pub entry: &'static Entry,
     /// Threads per CTA: a multiple of 32, at most [`Strategy::max_threads`].
     pub threads: u32,
@@ -17,6 +17,8 @@ pub struct Plan {
 /// What a plan depends on.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Call {
+    /// The operation, which has the entry.
+    pub kernel: Kernel,
     pub element: Element,
     /// Elements per row.
     pub hidden: u64,
@@ -24,6 +26,10 @@ pub(crate) struct Call {
     pub x: u64,
     /// Address of `q`.
     pub q: u64,
+    /// Elements from the start of one row of `x` to the next.
+    pub x_stride: u64,
+    /// The same for `q`.
+    pub q_stride: u64,
 }
 
 /// One line of the policy: how much a thread holds. The number of rows decides nothing that could be measured.
@@ -66,7 +72,7 @@ fn best(rule: &Rule, strategy: Strategy, target: &Target, call: Call) -> Option<
             && u64::from(e.elements_per_vector) * call.element.bytes() as u64 <= rule.vector_bytes
             && (strategy != Strategy::Warp || e.vectors_per_thread <= rule.warp_vectors)
     };
-    let plans = ENTRIES.iter().filter(wanted).map(|entry| {
+    let plans = call.kernel.row_entries().iter().filter(wanted).map(|entry| {
         let threads = match strategy {
             Strategy::Warp => rule.warp_threads,
             Strategy::Cta | Strategy::CtaTwoPass => covering_threads(entry, call.hidden),
@@ -97,7 +103,7 @@ impl Plan {
     /// Checks a plan from outside: what does not depend on a call.
     pub(crate) fn check_entry(self) -> Result<(), PlanError> {
         let Self { entry, threads } = self;
-        if !ENTRIES.contains(entry) {
+        if !Kernel::ALL.iter().any(|kernel| kernel.row_entries().contains(entry)) {
             return Err(PlanError::UnknownEntry { entry: entry.name });
         }
         let most = entry.strategy.max_threads();
@@ -111,6 +117,9 @@ impl Plan {
     /// access.
     pub(crate) fn check_call(self, target: &Target, call: Call) -> Result<(), PlanError> {
         let Self { entry, threads } = self;
+        if !call.kernel.row_entries().contains(entry) {
+            return Err(PlanError::OtherKernel { entry: entry.name, expected: call.kernel.name() });
+        }
         if let Some(expected) = entry.max_hidden(threads).filter(|&most| call.hidden > most) {
             return Err(PlanError::RowTooLong { entry: entry.name, threads, expected, actual: call.hidden });
         }
@@ -119,11 +128,18 @@ impl Plan {
             return Err(PlanError::VectorLength { entry: entry.name, expected: width, actual: call.hidden });
         }
         // A vector is loaded by accesses of at most the target's width and stored by one. Every row starts as aligned as
-        // the first, because the width divides `hidden`.
-        let load = (width * call.element.bytes() as u64).min(target.vector_bytes as u64);
+        // the first if the stride is a multiple of that too.
+        let bytes = call.element.bytes() as u64;
+        let load = (width * bytes).min(target.vector_bytes as u64);
         for (operand, expected, actual) in [("x", load, call.x), ("q", width, call.q)] {
             if !is_multiple(actual, expected) {
                 return Err(PlanError::VectorAlignment { entry: entry.name, operand, expected, actual });
+            }
+        }
+        // The product fits: strides are checked in bytes of the widest element.
+        for (operand, expected, actual) in [("x", load, call.x_stride * bytes), ("q", width, call.q_stride)] {
+            if !actual.is_multiple_of(expected) {
+                return Err(PlanError::VectorStride { entry: entry.name, operand, expected, actual });
             }
         }
         Ok(())
@@ -145,8 +161,15 @@ mod tests {
 
     const ALIGNED: u64 = 1 << 20;
 
+    /// Of the plain operation.
     fn call(element: Element, hidden: u64) -> Call {
-        Call { element, hidden, x: ALIGNED, q: 2 * ALIGNED }
+        let (x, q) = (ALIGNED, 2 * ALIGNED);
+        Call { kernel: Kernel::PerToken, element, hidden, x, q, x_stride: hidden, q_stride: hidden }
+    }
+
+    /// Of the extended operation, with other strides.
+    fn strided(element: Element, hidden: u64, x_stride: u64, q_stride: u64) -> Call {
+        Call { kernel: Kernel::PerTokenExtended, x_stride, q_stride, ..call(element, hidden) }
     }
 
     fn sm_90() -> &'static Target {
@@ -191,6 +214,8 @@ mod tests {
                 for element in Element::ALL {
                     let call = call(element, hidden);
                     check(plan(target, call), target, call).unwrap();
+                    let call = Call { kernel: Kernel::PerTokenExtended, ..call };
+                    check(plan(target, call), target, call).unwrap();
                 }
             }
         }
@@ -203,7 +228,7 @@ mod tests {
                 for hidden in [4, 8, 16, 1368, 4096, 100_000] {
                     for x in (0..64).step_by(element.bytes()) {
                         for q in 0..32 {
-                            let call = Call { element, hidden, x: ALIGNED + x, q: 2 * ALIGNED + q };
+                            let call = Call { x: ALIGNED + x, q: 2 * ALIGNED + q, ..call(element, hidden) };
                             check(plan(target, call), target, call).unwrap();
                         }
                     }
@@ -213,9 +238,47 @@ mod tests {
     }
 
     #[test]
+    fn every_stride_gets_a_plan_that_fits() {
+        for target in TARGETS {
+            for element in Element::ALL {
+                for hidden in [4, 8, 16, 1368, 4096, 100_000] {
+                    for (x_gap, q_gap) in (0..40).flat_map(|x_gap| (0..20).map(move |q_gap| (x_gap, q_gap))) {
+                        let call = strided(element, hidden, hidden + x_gap, hidden + q_gap);
+                        check(plan(target, call), target, call).unwrap();
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn vectors_are_as_wide_as_strides_allow() {
+        let chosen = |element, x_stride, q_stride| plan(sm_90(), strided(element, 4096, x_stride, q_stride)).entry.name;
+        assert_eq!(chosen(Element::Bf16, 4096, 4096), "per_token_extended_cta_e8x2");
+        assert_eq!(chosen(Element::Bf16, 4104, 4112), "per_token_extended_cta_e8x2");
+        assert_eq!(
+            chosen(Element::Bf16, 4100, 4096),
+            "per_token_extended_cta_e4x2",
+            "x 8 bytes off in every other row"
+        );
+        assert_eq!(
+            chosen(Element::Bf16, 4096, 4100),
+            "per_token_extended_cta_e4x2",
+            "q 4 bytes off in every other row"
+        );
+        assert_eq!(chosen(Element::Bf16, 4098, 4096), "per_token_extended_two_pass_e1");
+        assert_eq!(chosen(Element::F32, 4097, 4096), "per_token_extended_two_pass_e1");
+        assert_eq!(chosen(Element::F32, 4100, 4100), "per_token_extended_cta_e4x2");
+        let long = plan(sm_90(), strided(Element::Bf16, 20000, 20008, 20000)).entry.name;
+        assert_eq!(long, "per_token_extended_two_pass_e8");
+        let short = plan(sm_90(), strided(Element::Bf16, 512, 1024, 512)).entry.name;
+        assert_eq!(short, "per_token_extended_warp_e8x2");
+    }
+
+    #[test]
     fn vectors_are_as_wide_as_row_and_addresses_allow() {
         let width = |element, hidden, x, q| {
-            let call = Call { element, hidden, x: ALIGNED + x, q: 2 * ALIGNED + q };
+            let call = Call { x: ALIGNED + x, q: 2 * ALIGNED + q, ..call(element, hidden) };
             plan(sm_90(), call).entry.elements_per_vector
         };
         // Bytes of one load are at most 16 on this target.
@@ -280,12 +343,23 @@ mod tests {
         let q = Call { q: ALIGNED + 4, ..fits };
         let expected = PlanError::VectorAlignment { entry: warp.name, operand: "q", expected: 8, actual: q.q };
         assert_eq!(check(warp, 128, q), Err(expected));
+        let extended = strided(Element::Bf16, 512, 516, 520);
+        let other = PlanError::OtherKernel { entry: warp.name, expected: "per_token_extended" };
+        assert_eq!(check(warp, 128, extended), Err(other));
+        let warp = &ptq_spec::per_token_extended::ENTRIES[1];
+        let other = PlanError::OtherKernel { entry: warp.name, expected: "per_token" };
+        assert_eq!(check(warp, 128, fits), Err(other));
+        let stride =
+            |operand, expected, actual| PlanError::VectorStride { entry: warp.name, operand, expected, actual };
+        assert_eq!(check(warp, 128, extended), Err(stride("x", 16, 1032)));
+        assert_eq!(check(warp, 128, strided(Element::Bf16, 512, 520, 516)), Err(stride("q", 8, 516)));
+        assert_eq!(check(warp, 128, strided(Element::Bf16, 512, 520, 520)), Ok(()));
     }
 
     #[test]
     fn entry_from_elsewhere_is_refused() {
         // The right name with other numbers would have the kernel leave elements out.
-        static FORGED: Entry = Entry { vectors_per_thread: 8, ..ENTRIES[0] };
+        static FORGED: Entry = Entry { vectors_per_thread: 8, ..ptq_spec::per_token::ENTRIES[0] };
         let forged = Plan { entry: &FORGED, threads: 32 };
         assert_eq!(forged.check_entry(), Err(PlanError::UnknownEntry { entry: FORGED.name }));
     }

@@ -382,7 +382,8 @@ pub(crate) mod tests {
     fn forced_plan_replaces_the_policy_and_is_checked() {
         let entry = Entry::find(Strategy::CtaTwoPass, 1, 1).unwrap();
         let plan = Plan { entry, threads: 64 };
-        let call = Call { element: Element::F32, hidden: 4, x: 0, q: 0 };
+        let (kernel, element) = (Kernel::PerToken, Element::F32);
+        let call = Call { kernel, element, hidden: 4, x: 0, q: 0, x_stride: 4, q_stride: 4 };
         let target = Target::by_name("sm_90").unwrap();
         assert_eq!(h200().with_plan(plan).unwrap().plan_for(target, call).unwrap(), plan);
         assert!(matches!(h200().with_plan(Plan { threads: 1, ..plan }).unwrap_err(), Error::Plan(_)));

@@ -25,6 +25,12 @@ pub fn scale(absmax: f32) -> f32 {
     operators::over_e4m3_max(absmax)
 }
 
+/// Scale of a row whose absmax counts for `upper` at most, and not below `min_scale`.
+#[inline(always)]
+pub fn bounded_scale(absmax: f32, upper: f32, min_scale: f32) -> f32 {
+    operators::max(scale(operators::min(absmax, upper)), min_scale)
+}
+
 /// What a row is multiplied by: the reciprocal of its scale, and with `guard` 0 where the scale is 0.
 #[inline(always)]
 pub fn inverse(scale: f32, guard: bool) -> f32 {

@@ -54,6 +54,48 @@ pub enum ShapeError {
         /// Rows of the outputs.
         actual: u64,
     },
+    /// The rows of an operand would overlap each other.
+    Stride {
+        /// Operation.
+        kernel: &'static str,
+        /// Name of the operand.
+        operand: &'static str,
+        /// `hidden`, elements: the least that a row stride can be.
+        expected: u64,
+        /// The stride, elements.
+        actual: u64,
+    },
+    /// The byte size of an operand with that row stride exceeds `isize::MAX`.
+    StrideOverflow {
+        /// Operation.
+        kernel: &'static str,
+        /// Name of the operand.
+        operand: &'static str,
+        /// Rows of the operand.
+        rows: u64,
+        /// Its stride, elements.
+        stride: u64,
+    },
+    /// An operand has fewer elements than shape and row stride ask for.
+    TooShort {
+        /// Operation.
+        kernel: &'static str,
+        /// Name of the operand.
+        operand: &'static str,
+        /// Elements up to the last row's end.
+        expected: u64,
+        /// Elements the operand has.
+        actual: u64,
+    },
+    /// A bound on the scales is not above 0 and finite.
+    Bound {
+        /// Operation.
+        kernel: &'static str,
+        /// Name of the bound.
+        operand: &'static str,
+        /// Bits of its f32, which may be NaN.
+        actual: u32,
+    },
     /// An operand's address is not a multiple of its element's alignment.
     Misaligned {
         /// Operation.
@@ -98,6 +140,26 @@ impl fmt::Display for ShapeError {
             Self::RowsOut { kernel, expected, actual } => write!(
                 f,
                 "{kernel}: the outputs have {actual} rows, expected at least the input's {expected}; enlarge `q` and `s`"
+            ),
+            Self::Stride { kernel, operand, expected, actual } => write!(
+                f,
+                "{kernel}: the row stride of `{operand}` is {actual} elements, expected at least `hidden`, {expected}; \
+                 strides count elements, not bytes"
+            ),
+            Self::StrideOverflow { kernel, operand, rows, stride } => write!(
+                f,
+                "{kernel}: `{operand}` of {rows} rows, {stride} elements apart, is larger than the address space; check \
+                 the stride"
+            ),
+            Self::TooShort { kernel, operand, expected, actual } => write!(
+                f,
+                "{kernel}: `{operand}` has {actual} elements, expected at least {expected}, up to the end of the last \
+                 strided row; pass a larger buffer"
+            ),
+            Self::Bound { kernel, operand, actual } => write!(
+                f,
+                "{kernel}: `{operand}` is {}, expected a finite number above 0; leave it out for no bound",
+                f32::from_bits(actual)
             ),
             Self::Misaligned { kernel, operand, expected, actual } => write!(
                 f,

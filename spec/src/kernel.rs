@@ -1,6 +1,7 @@
 //! The operations that are compiled.
 
-use crate::per_token;
+use crate::per_token::Entry;
+use crate::{per_token, per_token_extended};
 use core::fmt;
 
 /// An operation of the GPU: kernels that are compiled, embedded and loaded together, one artifact for each element type,
@@ -9,16 +10,20 @@ use core::fmt;
 pub enum Kernel {
     /// Per-token quantization: [`crate::per_token`].
     PerToken,
+    /// Per-token quantization of strided rows, with bounds and a row count in device memory:
+    /// [`crate::per_token_extended`].
+    PerTokenExtended,
 }
 
 impl Kernel {
     /// Every operation.
-    pub const ALL: [Self; 1] = [Self::PerToken];
+    pub const ALL: [Self; 2] = [Self::PerToken, Self::PerTokenExtended];
 
     /// Lower-case name: in file names of artifacts, as cargo feature of the kernels' crate, in errors.
     pub const fn name(self) -> &'static str {
         match self {
             Self::PerToken => per_token::KERNEL,
+            Self::PerTokenExtended => per_token_extended::KERNEL,
         }
     }
 
@@ -26,6 +31,15 @@ impl Kernel {
     pub const fn entries(self) -> &'static [&'static str] {
         match self {
             Self::PerToken => per_token::ENTRY_NAMES,
+            Self::PerTokenExtended => per_token_extended::ENTRY_NAMES,
+        }
+    }
+
+    /// Its entries that quantize whole rows, by warps or CTAs: what a launch plan chooses among.
+    pub const fn row_entries(self) -> &'static [Entry] {
+        match self {
+            Self::PerToken => per_token::ENTRIES,
+            Self::PerTokenExtended => per_token_extended::ENTRIES,
         }
     }
 }

@@ -46,6 +46,12 @@ impl Options {
             (_, Dispatch::Auto) => rows >= sm_count as u64 * REFERENCE_ROWS_PER_SM,
         }
     }
+
+    /// Options that guard whatever the number of rows, if these do for that one, and never else.
+    pub const fn decided(self, rows: u64, sm_count: u32) -> Self {
+        let dispatch = if self.guard(rows, sm_count) { Dispatch::Warp } else { Dispatch::Cta };
+        Self { zero_rows: ZeroRows::Legacy, dispatch }
+    }
 }
 
 impl ZeroRows {
@@ -108,6 +114,10 @@ mod tests {
             let options = Options { zero_rows, dispatch };
             assert_eq!(options.guard(threshold - 1, 132), below, "{options:?} below");
             assert_eq!(options.guard(threshold, 132), at, "{options:?} at");
+            for rows in [0, threshold - 1, threshold, u64::MAX] {
+                assert_eq!(options.decided(threshold - 1, 132).guard(rows, 132), below, "{options:?} decided below");
+                assert_eq!(options.decided(threshold, 132).guard(rows, 132), at, "{options:?} decided at");
+            }
         }
     }
 

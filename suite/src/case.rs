@@ -3,15 +3,17 @@
 use crate::Buffer;
 use half::{bf16, f16};
 use ptq_cpu::Params;
-use ptq_spec::{Element, Shape};
+use ptq_spec::per_token_extended::Layout;
+use ptq_spec::{Element, Extended, Shape};
 use std::sync::Arc;
 
-/// What rows beyond the input's, and guards, hold before and must hold after.
+/// What rows beyond the input's, gaps between rows, and guards, hold before and must hold after.
 const UNTOUCHED_CODE: u8 = 0xA5;
 /// The same for scales: no scale is negative.
 const UNTOUCHED_SCALE: f32 = -1234.5;
 
-/// An input `x[rows, hidden]`. Its guards are infinite: reading one as an element shows in the scale.
+/// An input `x[rows, hidden]`, with the gaps between its rows. They and its guards are infinite: reading one as an
+/// element shows in the scale.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Tensor {
     /// Of IEEE binary16.
@@ -32,7 +34,7 @@ impl Tensor {
         }
     }
 
-    /// Elements of all rows.
+    /// Elements from the first to the last, gaps and all.
     pub(crate) fn elements(&self) -> usize {
         match self {
             Self::F16(x) => x.range().len(),
@@ -41,7 +43,7 @@ impl Tensor {
         }
     }
 
-    /// Bits of the element at `index`, rows after each other.
+    /// Bits of the element at `index` from the first, gaps and all.
     pub(crate) fn bits(&self, index: usize) -> u32 {
         match self {
             Self::F16(x) => x.operand()[index].to_bits().into(),
@@ -62,6 +64,10 @@ pub struct Case {
     pub shape: Shape,
     /// What the bits depend on besides.
     pub params: Params,
+    /// Row strides and bounds.
+    pub extended: Extended,
+    /// Rows that a count in device memory leaves; `None`: there is no such count.
+    pub device_rows: Option<u32>,
     /// Bytes by which `q` is off a vector's alignment.
     pub(crate) q_offset: usize,
     /// What each row is, for failures; empty where they are all alike.
@@ -75,7 +81,7 @@ pub struct Case {
 pub struct Output {
     /// Name of the kernel that an implementation of several chose, for failures.
     pub kernel: Option<&'static str>,
-    /// Codes `q[rows_out, hidden]`.
+    /// Codes `q[rows_out, hidden]`, with the gaps between rows.
     pub q: Buffer<u8>,
     /// Scales `s[rows_out]`.
     pub s: Buffer<f32>,
@@ -85,13 +91,26 @@ impl Case {
     /// Buffers of the case's size that nobody wrote to.
     pub fn output(&self) -> Output {
         let rows_out = self.shape.rows_out() as usize;
-        let codes = rows_out * self.shape.hidden() as usize;
+        let codes = self.layout().q_elements() as usize;
         Output {
             kernel: None,
             q: Buffer::new(std::iter::repeat_n(UNTOUCHED_CODE, codes), self.q_offset, UNTOUCHED_CODE),
             // Aligned to a scale and to nothing wider.
             s: Buffer::new(std::iter::repeat_n(UNTOUCHED_SCALE, rows_out), 1, UNTOUCHED_SCALE),
         }
+    }
+
+    /// Strides and bounds.
+    ///
+    /// # Panics
+    /// Where the case is broken.
+    pub fn layout(&self) -> Layout {
+        self.extended.layout(self.shape).expect("a case has valid strides and bounds")
+    }
+
+    /// Rows that the call quantizes.
+    pub fn quantized_rows(&self) -> u64 {
+        self.device_rows.map_or(self.shape.rows(), |count| self.shape.rows().min(count.into()))
     }
 
     /// Bytes by which `x` and `q` lie off a vector's alignment, in buffers that are themselves aligned.
@@ -112,11 +131,13 @@ impl Case {
 }
 
 impl Output {
-    /// Complements every bit that the case's rows make up.
-    pub(crate) fn complement(&mut self, shape: Shape) {
-        let rows = shape.rows() as usize;
-        for code in &mut self.q.operand_mut()[..rows * shape.hidden() as usize] {
-            *code = !*code;
+    /// Complements every bit that the rows which the case quantizes make up.
+    pub(crate) fn complement(&mut self, case: &Case) {
+        let rows = case.quantized_rows() as usize;
+        for q in self.q.operand_mut().chunks_mut(case.layout().q_stride() as usize).take(rows) {
+            for code in &mut q[..case.shape.hidden() as usize] {
+                *code = !*code;
+            }
         }
         for scale in &mut self.s.operand_mut()[..rows] {
             *scale = f32::from_bits(!scale.to_bits());

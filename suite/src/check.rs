@@ -80,9 +80,14 @@ pub enum Place {
         /// Bits of the input's element, for `q`.
         x: Option<u32>,
     },
-    /// In a row beyond the input's, which has to keep its bytes.
+    /// In a row beyond the input's, or the count's in device memory, which has to keep its bytes.
     Tail {
         /// The row.
+        row: usize,
+    },
+    /// Between two rows, which has to keep its bytes.
+    Gap {
+        /// The row before it.
         row: usize,
     },
     /// Outside the operand.
@@ -106,6 +111,7 @@ impl fmt::Display for Place {
                 x.map_or(Ok(()), |x| write!(f, ", x = {x:#x}"))
             }
             Self::Tail { row } => write!(f, "in row {row}, beyond the input's"),
+            Self::Gap { row } => write!(f, "between row {row} and the next"),
             Self::Guard { index } => write!(f, "outside the operand, at {index} from its start"),
         }
     }
@@ -186,7 +192,7 @@ pub fn check(implementation: &dyn Implementation, oracle: Oracle, case: &Case) -
     let failure = |kernel, reason| Failure { case: case.name.clone(), kernel, reason };
     let expected = expected(oracle, case).map_err(|error| failure(None, Reason::BrokenCase(error)))?;
     let mut actual = expected.clone();
-    actual.complement(case.shape);
+    actual.complement(case);
     let ran = implementation.quantize(case, &mut actual).map_err(Reason::Refused);
     ran.and_then(|()| compare(case, "s", &expected.s, &actual.s, f32::to_bits))
         .and_then(|()| compare(case, "q", &expected.q, &actual.q, u32::from))
@@ -233,19 +239,23 @@ fn compare<T: Copy>(
 /// What lies at `index` elements from the start of an output.
 fn place(case: &Case, operand: &'static str, index: isize) -> Place {
     let codes = operand == "q";
-    let width = if codes { case.shape.hidden() as usize } else { 1 };
+    let (hidden, stride) = (case.shape.hidden() as usize, case.layout().q_stride() as usize);
+    let (width, stride) = if codes { (hidden, stride) } else { (1, 1) };
     let Ok(element) = usize::try_from(index) else { return Place::Guard { index } };
-    let row = element / width;
-    if row >= case.shape.rows_out() as usize {
+    let (row, column) = (element / stride, element % stride);
+    if row >= case.shape.rows_out() as usize || (column >= width && row + 1 == case.shape.rows_out() as usize) {
         return Place::Guard { index };
     }
-    if row >= case.shape.rows() as usize {
+    if column >= width {
+        return Place::Gap { row };
+    }
+    if row >= case.quantized_rows() as usize {
         return Place::Tail { row };
     }
     Place::Row {
         row,
-        column: codes.then_some(element % width),
+        column: codes.then_some(column),
         kind: case.row_kinds.get(row).cloned().unwrap_or_default(),
-        x: codes.then(|| case.x.bits(element)),
+        x: codes.then(|| case.x.bits(row * case.layout().x_stride() as usize + column)),
     }
 }

@@ -63,6 +63,9 @@ macro_rules! for_each_family {
             zero_scales,
             padded,
             unaligned,
+            strides,
+            bounds,
+            device_rows,
         }
     };
 }

@@ -4,7 +4,7 @@ use crate::sample::Sample;
 use crate::{Buffer, Case, Tensor};
 use half::{bf16, f16};
 use ptq_cpu::Params;
-use ptq_spec::{Dispatch, Element, MathMode, Options, Shape, ZeroRows};
+use ptq_spec::{Dispatch, Element, Extended, MathMode, Options, Shape, ZeroRows};
 use safetensors::SafeTensors;
 use safetensors::tensor::{Dtype, TensorView};
 use std::sync::Arc;
@@ -50,6 +50,8 @@ pub fn cases() -> impl Iterator<Item = Case> {
                 x: x.clone(),
                 shape: Shape::new(rows as u64, hidden).expect("a valid shape"),
                 params: Params { options: Options { zero_rows: ZeroRows::Legacy, dispatch }, ..Params::new(math) },
+                extended: Extended::default(),
+                device_rows: None,
                 q_offset: 0,
                 row_kinds: row_kinds.clone(),
                 recorded: Some((q, s)),

@@ -1,6 +1,6 @@
 //! Calls that nobody thought of: shapes, types, options, alignments and values by chance, shrunk where one fails.
 
-use crate::cases::{case, tensor};
+use crate::cases::{case, strided};
 use crate::sample::{Random, Sample, with_element};
 use crate::{Budget, Case, Failure, Tensor};
 use proptest::collection::vec;
@@ -9,7 +9,7 @@ use proptest::sample::select;
 use proptest::test_runner::{Config, RngSeed, TestCaseError, TestRunner};
 use ptq_cpu::Params;
 use ptq_spec::per_token::{DEFAULT_SM_COUNT, HIDDEN_MULTIPLE};
-use ptq_spec::{Dispatch, Element, MathMode, Options, ZeroRows};
+use ptq_spec::{Dispatch, Element, Extended, MathMode, Options, ZeroRows};
 use std::fmt;
 use std::sync::Arc;
 
@@ -45,6 +45,11 @@ struct Call {
     x_offset: usize,
     /// In bytes.
     q_offset: usize,
+    /// Elements between rows of `x` and of `q`.
+    gaps: (usize, usize),
+    scale_upper_bound: Option<f32>,
+    min_scale: Option<f32>,
+    device_rows: Option<u32>,
     /// Of even and of odd rows.
     fills: [Fill; 2],
     seed: u64,
@@ -56,7 +61,7 @@ impl Call {
     fn x<T: Sample>(&self) -> Tensor {
         let mut random = Random(self.seed);
         let elements = self.rows * self.hidden;
-        tensor::<T>(self.rows, self.hidden, self.x_offset, |row, column| {
+        strided::<T>(self.rows, self.hidden, self.hidden + self.gaps.0, self.x_offset, |row, column| {
             let value = self.fills[row % 2].value(&mut random);
             let planted = self.planted.iter().find(|(index, _)| index % elements == row * self.hidden + column);
             planted.map_or(value, |&(_, bits)| T::with_bits(bits))
@@ -67,7 +72,20 @@ impl Call {
         let x = with_element!(self.element, T => self.x::<T>());
         let params = Params { math: self.math, options: self.options, sm_count: self.sm_count };
         let shape = (self.rows, self.rows_out, self.hidden);
-        Case { q_offset: self.q_offset, ..case("property", &Arc::new(x), shape, params) }
+        // No gap is spelled as the default has it.
+        let stride = |gap| if gap == 0 { 0 } else { (self.hidden + gap) as u64 };
+        let extended = Extended {
+            x_stride: stride(self.gaps.0),
+            q_stride: stride(self.gaps.1),
+            scale_upper_bound: self.scale_upper_bound,
+            min_scale: self.min_scale,
+        };
+        Case {
+            q_offset: self.q_offset,
+            extended,
+            device_rows: self.device_rows,
+            ..case("property", &Arc::new(x), shape, params)
+        }
     }
 }
 
@@ -96,11 +114,17 @@ fn calls(budget: Budget, math: &[MathMode]) -> impl Strategy<Value = Call> + use
     let wheres = (0..=8usize, 0..=16usize, 0..=3usize);
     let fill = || select(FILLS.to_vec());
     let values = ([fill(), fill()], any::<u64>(), vec((any::<usize>(), any::<u32>()), 0..6));
-    (how, (rows, hidden), wheres, values).prop_map(move |(how, (rows, hidden), wheres, values)| {
+    // Half of the calls have none of each.
+    let gap = || prop_oneof![Just(0), 0..=40usize];
+    let bound = || proptest::option::of((1..f32::INFINITY.to_bits()).prop_map(f32::from_bits));
+    let counts = proptest::option::of(prop_oneof![0..=9u32, any::<u32>()]);
+    let extended = prop_oneof![Just(((0, 0), (None, None), None)), ((gap(), gap()), (bound(), bound()), counts),];
+    (how, (rows, hidden), wheres, extended, values).prop_map(move |(how, (rows, hidden), wheres, extended, values)| {
         let (element, math, (zero_rows, dispatch), sm_count) = how;
         let hidden = hidden * HIDDEN_MULTIPLE as usize;
         let rows = rows.min(budget.elements / hidden);
         let (x_offset, q_offset, more_rows) = wheres;
+        let (gaps, (scale_upper_bound, min_scale), device_rows) = extended;
         let (fills, seed, planted) = values;
         let options = Options { zero_rows, dispatch };
         Call {
@@ -113,6 +137,10 @@ fn calls(budget: Budget, math: &[MathMode]) -> impl Strategy<Value = Call> + use
             hidden,
             x_offset,
             q_offset,
+            gaps,
+            scale_upper_bound,
+            min_scale,
+            device_rows,
             fills,
             seed,
             planted,

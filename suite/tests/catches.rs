@@ -1,6 +1,6 @@
 //! The suite itself: what it must catch, it catches, and says where.
 
-use ptq_spec::MathMode;
+use ptq_spec::{Extended, MathMode};
 use ptq_suite::{
     Budget, Case, FAMILIES, Failure, Implementation, Mismatch, Oracle, Output, Place, Reason, Tensor, cases, check,
     cpu, golden, run,
@@ -127,6 +127,50 @@ fn writes_outside_the_operands() {
         out.s.whole_mut()[start - 1] = 0.0;
     });
     assert_eq!((found.operand, found.place), ("s", Place::Guard { index: -1 }));
+}
+
+fn place_of(case: &Case, spoil: impl Fn(&mut Output)) -> (&'static str, Place) {
+    let spoiled = Spoiled(|_: &Case, out: &mut Output| {
+        spoil(out);
+        Ok(())
+    });
+    match check(&spoiled, Oracle::Scalar, case) {
+        Err(Failure { reason: Reason::Bits(mismatch), .. }) => (mismatch.operand, mismatch.place),
+        other => panic!("{}: expected a mismatch, got {other:?}", case.name),
+    }
+}
+
+#[test]
+fn writes_between_rows() {
+    let gap = |case: &Case| case.layout().q_stride() > case.shape.hidden();
+    let case = cases::strides(Budget::UNBOUNDED).find(gap).expect("there is such a case");
+    let (hidden, stride) = (case.shape.hidden() as usize, case.layout().q_stride() as usize);
+    assert_eq!(place_of(&case, |out| out.q.operand_mut()[stride + hidden] = 0), ("q", Place::Gap { row: 1 }));
+    let (operand, place) = place_of(&case, |out| out.q.operand_mut()[stride] ^= 1);
+    assert!(operand == "q" && matches!(place, Place::Row { row: 1, column: Some(0), .. }), "{place}");
+}
+
+#[test]
+fn writes_beyond_the_count_in_device_memory() {
+    let counted = |case: &Case| case.device_rows == Some(7);
+    let case = cases::device_rows(Budget::UNBOUNDED).find(counted).expect("there is such a case");
+    let stride = case.layout().q_stride() as usize;
+    assert_eq!(place_of(&case, |out| out.q.operand_mut()[7 * stride] = 0), ("q", Place::Tail { row: 7 }));
+    assert_eq!(place_of(&case, |out| out.s.operand_mut()[7] = 1.0), ("s", Place::Tail { row: 7 }));
+}
+
+#[test]
+fn a_bound_left_out() {
+    let unbounded = Spoiled(|case: &Case, out: &mut Output| {
+        let mut case = case.clone();
+        case.extended = Extended::default();
+        cpu::Scalar.quantize(&case, out)
+    });
+    let wrong = cases::bounds(Budget::UNBOUNDED).filter(|case| check(&unbounded, Oracle::Scalar, case).is_err());
+    let alone = |case: &Case| case.extended.scale_upper_bound.is_some() != case.extended.min_scale.is_some();
+    let (upper, floor): (Vec<_>, Vec<_>) =
+        wrong.filter(alone).partition(|case| case.extended.scale_upper_bound.is_some());
+    assert!(!upper.is_empty() && !floor.is_empty());
 }
 
 #[test]

@@ -5,7 +5,7 @@ use crate::graph::check;
 use per_token_quant_fp8::cpu::{self, Params};
 use per_token_quant_fp8::cust::memory::DeviceBuffer;
 use per_token_quant_fp8::cust::sys::{self, CUstream};
-use per_token_quant_fp8::{Element, Error, Options, Quantizer, RawArgs, Shape};
+use per_token_quant_fp8::{Element, Error, Quantizer, RawArgs, Shape};
 use ptq_suite::random_rows;
 
 /// Bytes of the outputs before: as a code and as a scale a NaN, which no input gives.
@@ -15,6 +15,8 @@ pub struct Bare {
     x: DeviceBuffer<f32>,
     q: DeviceBuffer<u8>,
     s: DeviceBuffer<f32>,
+    /// Rows to quantize, in device memory and as that memory was last told; `None`: all.
+    count: Option<(DeviceBuffer<u32>, u32)>,
     shape: Shape,
     /// The input on the host.
     input: Vec<f32>,
@@ -28,6 +30,7 @@ impl Bare {
             x: DeviceBuffer::zeroed(rows * hidden)?,
             q: DeviceBuffer::zeroed(rows * hidden)?,
             s: DeviceBuffer::zeroed(rows)?,
+            count: None,
             shape: Shape::new(rows as u64, hidden as u64)?,
             input: vec![0.0; rows * hidden],
             seed: 0,
@@ -38,16 +41,31 @@ impl Bare {
         Ok(bare)
     }
 
+    /// With a count of rows in device memory, which [`Bare::set_count`] changes.
+    pub fn counted(self) -> Result<Self, Box<dyn std::error::Error>> {
+        let counted = Self { count: Some((DeviceBuffer::from_slice(&[0])?, 0)), ..self };
+        // As in `new`.
+        // SAFETY: takes nothing.
+        check(unsafe { sys::cuCtxSynchronize() })?;
+        Ok(counted)
+    }
+
     /// The call.
     pub fn args(&self) -> RawArgs {
-        RawArgs {
-            element: Element::F32,
-            x: self.x.as_device_ptr().as_raw(),
-            q: self.q.as_device_ptr().as_raw(),
-            s: self.s.as_device_ptr().as_raw(),
-            shape: self.shape,
-            options: Options::default(),
-        }
+        let (x, q, s) = (self.x.as_device_ptr(), self.q.as_device_ptr(), self.s.as_device_ptr());
+        let device_rows = self.count.as_ref().map_or(0, |(buffer, _)| buffer.as_device_ptr().as_raw());
+        RawArgs { device_rows, ..RawArgs::new(Element::F32, x.as_raw(), q.as_raw(), s.as_raw(), self.shape) }
+    }
+
+    /// Enqueues another count.
+    ///
+    /// # Safety
+    /// As [`Bare::fill`].
+    pub unsafe fn set_count(&mut self, count: u32, stream: CUstream) -> Outcome {
+        let (buffer, told) = self.count.as_mut().ok_or("the call has no count")?;
+        *told = count;
+        // SAFETY: the buffer has one u32.
+        check(unsafe { sys::cuMemsetD32Async(buffer.as_device_ptr().as_raw(), count, 1, stream) })
     }
 
     /// Enqueues new input, that of `seed`, and poison over the outputs.
@@ -92,9 +110,15 @@ impl Bare {
         check(unsafe { sys::cuStreamSynchronize(stream) })?;
         first.and(second)?;
 
-        let (mut want_q, mut want_s) = (vec![0; q.len()], vec![0.0; s.len()]);
-        let params = Params { math: quantizer.math(), options: args.options, sm_count: quantizer.sm_count() };
-        cpu::quantize(&self.input, &mut want_q, &mut want_s, self.shape, params)?;
+        // Rows that are not quantized keep their poison.
+        let poison = f32::from_bits(u32::from_ne_bytes([POISON; 4]));
+        let (mut want_q, mut want_s) = (vec![POISON; q.len()], vec![poison; s.len()]);
+        let (all, sm_count) = (self.shape.rows(), quantizer.sm_count());
+        let rows = self.count.as_ref().map_or(all, |(_, count)| all.min((*count).into()));
+        let params = Params { math: quantizer.math(), options: args.options.decided(all, sm_count), sm_count };
+        let shape = Shape::padded(rows, all, self.shape.hidden())?;
+        let x = &self.input[..(rows * shape.hidden()) as usize];
+        cpu::quantize(x, &mut want_q, &mut want_s, shape, params)?;
         let hidden = self.shape.hidden() as usize;
         for (row, (got, want)) in q.chunks_exact(hidden).zip(want_q.chunks_exact(hidden)).enumerate() {
             if let Some(column) = (0..hidden).find(|&column| got[column] != want[column]) {

@@ -3,8 +3,8 @@
 use crate::form::Form;
 use crate::variation::Variation;
 use crate::{Outcome, Test};
-use per_token_quant_fp8::spec::per_token::{ENTRIES, Entry};
-use per_token_quant_fp8::{Element, Plan};
+use per_token_quant_fp8::spec::per_token::Entry;
+use per_token_quant_fp8::{Element, Extended, Kernel, Plan, Target};
 use ptq_suite::cases::{self, THREADS};
 use ptq_suite::{Budget, Case, Oracle, check};
 use std::cmp::Reverse;
@@ -23,26 +23,45 @@ fn every_entry(variation: &Variation, element: Element, form: Form) -> Outcome {
     let wanted = |case: &Case| case.x.element() == element && variation.math.contains(&case.params.math);
     let mut cases: Vec<_> = cases::boundaries(BUDGET).chain(cases::random(BUDGET)).filter(wanted).collect();
     cases.sort_by_key(|case| Reverse(case.shape.hidden()));
-    for entry in ENTRIES {
-        for threads in THREADS.into_iter().filter(|&threads| threads <= entry.strategy.max_threads()) {
-            let subject = variation.subject()?.map(|quantizer| quantizer.with_plan(Plan { entry, threads }))?;
-            let mut ran = 0;
-            for case in cases.iter().filter(|case| fits(entry, threads, case)).take(form.cases_per_plan()) {
-                check(&subject, Oracle::Rayon, case)
-                    .map_err(|failure| format!("{} with {threads} threads: {failure}", entry.name))?;
-                ran += 1;
-            }
-            if ran == 0 {
-                return Err(format!("no case fits {} with {threads} threads", entry.name).into());
-            }
+    for entry in Kernel::PerToken.row_entries() {
+        every_number_of_threads(variation, entry, &cases, form)?;
+    }
+    let asked = Extended { scale_upper_bound: Some(f32::MAX), ..Extended::default() };
+    // As in the short form, five meets all of what cases come in.
+    let mut extended: Vec<_> = cases.into_iter().step_by(5).collect();
+    extended.iter_mut().for_each(|case| case.extended = asked);
+    extended.extend(cases::strides(BUDGET).chain(cases::device_rows(BUDGET)).filter(wanted));
+    extended.sort_by_key(|case| Reverse(case.shape.hidden()));
+    for entry in Kernel::PerTokenExtended.row_entries() {
+        every_number_of_threads(variation, entry, &extended, form)?;
+    }
+    Ok(())
+}
+
+fn every_number_of_threads(variation: &Variation, entry: &'static Entry, cases: &[Case], form: Form) -> Outcome {
+    for threads in THREADS.into_iter().filter(|&threads| threads <= entry.strategy.max_threads()) {
+        let subject = variation.subject()?.map(|quantizer| quantizer.with_plan(Plan { entry, threads }))?;
+        let mut ran = 0;
+        for case in cases.iter().filter(|case| fits(entry, variation.target, threads, case)).take(form.cases_per_plan())
+        {
+            check(&subject, Oracle::Rayon, case)
+                .map_err(|failure| format!("{} with {threads} threads: {failure}", entry.name))?;
+            ran += 1;
+        }
+        if ran == 0 {
+            return Err(format!("no case fits {} with {threads} threads", entry.name).into());
         }
     }
     Ok(())
 }
 
-/// Whether the entry takes the case's rows with that many threads; the cases are aligned.
-fn fits(entry: &Entry, threads: u32, case: &Case) -> bool {
-    let hidden = case.shape.hidden();
-    hidden.is_multiple_of(entry.elements_per_vector.into())
+/// Whether the entry takes the case's rows with that many threads.
+fn fits(entry: &Entry, target: &Target, threads: u32, case: &Case) -> bool {
+    let (elements, bytes) = (u64::from(entry.elements_per_vector), case.x.element().bytes() as u64);
+    let access = (elements * bytes).min(target.vector_bytes as u64);
+    let (hidden, layout, (x, q)) = (case.shape.hidden(), case.layout(), case.offsets());
+    hidden.is_multiple_of(elements)
+        && [x as u64, layout.x_stride() * bytes].iter().all(|x| x.is_multiple_of(access))
+        && [q as u64, layout.q_stride()].iter().all(|q| q.is_multiple_of(elements))
         && entry.max_hidden(threads).is_none_or(|longest| hidden <= longest)
 }

@@ -85,14 +85,8 @@ fn overlap() -> Outcome {
 
 fn misaligned() -> Outcome {
     let Buffers { x, q, s } = Buffers::new()?;
-    let aligned = RawArgs {
-        element: Element::F32,
-        x: x.as_device_ptr().as_raw(),
-        q: q.as_device_ptr().as_raw(),
-        s: s.as_device_ptr().as_raw(),
-        shape: Shape::new(1, HIDDEN as u64)?,
-        options: Options::default(),
-    };
+    let (x, q, s) = (x.as_device_ptr().as_raw(), q.as_device_ptr().as_raw(), s.as_device_ptr().as_raw());
+    let aligned = RawArgs::new(Element::F32, x, q, s, Shape::new(1, HIDDEN as u64)?);
     let quantizer = precise()?;
     for (operand, args) in
         [("x", RawArgs { x: aligned.x + 2, ..aligned }), ("s", RawArgs { s: aligned.s + 2, ..aligned })]
@@ -127,14 +121,7 @@ fn no_context() -> Outcome {
     let quantizer = precise()?;
     let results = std::thread::scope(|scope| {
         let elsewhere = scope.spawn(|| {
-            let args = RawArgs {
-                element: Element::F32,
-                x: 1 << 20,
-                q: 2 << 20,
-                s: 3 << 20,
-                shape: Shape::new(1, 4)?,
-                options: Options::default(),
-            };
+            let args = RawArgs::new(Element::F32, 1 << 20, 2 << 20, 3 << 20, Shape::new(1, 4)?);
             // SAFETY: nothing is launched without a context.
             let raw = unsafe { quantizer.quantize_raw(args, ptr::null_mut()) };
             Ok::<_, Error>((precise().map(|_| ()), raw))
@@ -186,14 +173,7 @@ fn fast_math() -> Outcome {
 fn no_rows_ask_for_nothing() -> Outcome {
     // Without a context, by addresses of nothing.
     let quantizer = precise()?;
-    let args = RawArgs {
-        element: Element::Bf16,
-        x: 0,
-        q: 1 << 20,
-        s: 2 << 20,
-        shape: Shape::padded(0, 7, 8)?,
-        options: Options::default(),
-    };
+    let args = RawArgs::new(Element::Bf16, 0, 1 << 20, 2 << 20, Shape::padded(0, 7, 8)?);
     let elsewhere = std::thread::scope(|scope| {
         // SAFETY: there are no rows to touch.
         scope.spawn(|| unsafe { quantizer.quantize_raw(args, ptr::null_mut()) }).join()

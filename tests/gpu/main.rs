@@ -11,6 +11,7 @@ mod bare;
 mod chain;
 mod child;
 mod contexts;
+mod counted;
 mod entries;
 mod errors;
 mod events;
@@ -100,7 +101,9 @@ fn open() -> Result<DeviceInfo, Error> {
 }
 
 fn main() -> ExitCode {
-    if let Some(code) = child::run(&[backend::CHILDREN, streams::CHILDREN, contexts::CHILDREN].concat()) {
+    if let Some(code) =
+        child::run(&[backend::CHILDREN, streams::CHILDREN, contexts::CHILDREN, counted::CHILDREN].concat())
+    {
         return code;
     }
     let arguments = Arguments::from_args();
@@ -156,5 +159,6 @@ fn tests(device: &DeviceInfo) -> Vec<Test> {
         .chain(streams::tests())
         .chain(chain::tests(device, &variations))
         .chain(contexts::tests())
+        .chain(counted::tests())
         .collect()
 }

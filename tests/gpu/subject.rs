@@ -2,7 +2,7 @@
 
 use per_token_quant_fp8::cust::memory::{CopyDestination, DeviceBuffer, DeviceSlice};
 use per_token_quant_fp8::cust::stream::{Stream, StreamFlags};
-use per_token_quant_fp8::{Bf16, F16, GpuElement, Options, Quantizer, RawArgs, Shape};
+use per_token_quant_fp8::{Bf16, Extended, F16, GpuElement, Options, Quantizer, RawArgs, Shape};
 use ptq_suite::{Case, Implementation, Output, Tensor};
 use std::error::Error;
 use std::ops::Range;
@@ -16,7 +16,7 @@ pub struct Subject {
 }
 
 impl Subject {
-    /// Through [`Quantizer::prepare`].
+    /// Through [`Quantizer::prepare`] and [`Quantizer::prepare_extended`].
     pub fn new(name: impl Into<String>, quantizer: Quantizer) -> Result<Self, Box<dyn Error>> {
         let stream = Stream::new(StreamFlags::DEFAULT, None)?;
         Ok(Self { name: name.into(), quantizer, stream, raw: false })
@@ -46,16 +46,27 @@ impl Implementation for Subject {
 impl OnDevice for Subject {
     fn quantize<T: GpuElement>(&self, operands: &mut Operands<T>, case: &Case) -> Result<(), Box<dyn Error>> {
         let quantizer = self.quantizer.clone().with_math(case.params.math)?.with_sm_count(case.params.sm_count);
-        let (shape, options) = (case.shape, case.params.options);
-        if self.raw {
-            // SAFETY: the operands are slices of the shape's size, which live until the stream is done below, and nobody
-            // else has them.
-            unsafe { quantizer.quantize_raw(operands.raw(shape, options), self.stream.as_inner()) }?;
+        let (shape, options, extended) = (case.shape, case.params.options, case.extended);
+        // A count of rows goes by address alone.
+        if self.raw || case.device_rows.is_some() {
+            let count = case.device_rows.map(|count| DeviceBuffer::from_slice(&[count])).transpose()?;
+            let device_rows = count.as_ref().map_or(0, |count| count.as_device_ptr().as_raw());
+            let args = RawArgs { extended, device_rows, ..operands.raw(shape, options) };
+            operands.kernel = quantizer.choose(&args)?.map(|choice| choice.plan.entry.name);
+            // SAFETY: the operands are slices of the shape's size, which live until the stream is done below, as the
+            // count does, and nobody else has them.
+            unsafe { quantizer.quantize_raw(args, self.stream.as_inner()) }?;
             self.stream.synchronize()?;
         } else {
             let Operands { x, q, s, kernel } = operands;
-            // SAFETY: the slices are of buffers that live until the stream is done below, and nobody else has them.
-            let mut prepared = unsafe { quantizer.prepare_slices(*x, *q, *s, shape, options) }?;
+            // SAFETY: the slices are of buffers that live until the stream is done below, and nobody else has them,
+            // here and below.
+            let prepare = || unsafe { quantizer.prepare_slices(*x, *q, *s, shape, options) };
+            // SAFETY: as above.
+            let prepare_extended =
+                || unsafe { quantizer.prepare_extended_slices(*x, *q, *s, shape, options, extended) };
+            let plain = extended == Extended::default();
+            let mut prepared = if plain { prepare() } else { prepare_extended() }?;
             *kernel = prepared.plan().map(|choice| choice.plan.entry.name);
             prepared.run(&self.stream)?;
         }
@@ -81,14 +92,8 @@ pub struct Operands<T: GpuElement> {
 impl<T: GpuElement> Operands<T> {
     /// The same by addresses.
     pub fn raw(&self, shape: Shape, options: Options) -> RawArgs {
-        RawArgs {
-            element: T::ELEMENT,
-            x: self.x.as_device_ptr().as_raw(),
-            q: self.q.as_device_ptr().as_raw(),
-            s: self.s.as_device_ptr().as_raw(),
-            shape,
-            options,
-        }
+        let (x, q, s) = (self.x.as_device_ptr(), self.q.as_device_ptr(), self.s.as_device_ptr());
+        RawArgs { options, ..RawArgs::new(T::ELEMENT, x.as_raw(), q.as_raw(), s.as_raw(), shape) }
     }
 }
 

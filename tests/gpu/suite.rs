@@ -13,7 +13,9 @@ const SMALL: Budget = Budget { rows: usize::MAX, elements: 1 << 18 };
 const CALLS: Budget = Budget { rows: 3000, elements: 1 << 18 };
 
 fn small() -> impl Iterator<Item = Case> {
-    cases::random(SMALL).chain(cases::zero_scales(SMALL)).chain(cases::padded(SMALL)).chain(cases::unaligned(SMALL))
+    let plain = cases::random(SMALL).chain(cases::zero_scales(SMALL)).chain(cases::padded(SMALL));
+    let apart = cases::unaligned(SMALL).chain(cases::strides(SMALL));
+    plain.chain(apart).chain(cases::bounds(SMALL)).chain(cases::device_rows(SMALL))
 }
 
 /// The cases of the variation's math modes.

@@ -4,7 +4,7 @@ use crate::listing::Instruction;
 use crate::{Listing, Used};
 use per_token_quant_fp8::Artifact;
 use ptq_spec::per_token::{Entry, LANES_PER_WARP, MAX_CTA_WARPS, Strategy};
-use ptq_spec::{MathMode, Target};
+use ptq_spec::{Kernel, MathMode, Target};
 use std::fmt::Debug;
 
 /// 32-bit registers of a multiprocessor: CUDA C++ Programming Guide, "Compute Capabilities", for 8.0 to 12.0.
@@ -106,9 +106,13 @@ fn global_memory(wrong: &mut Violations, artifact: &Artifact, entry: &Entry, cod
     };
     let hint = if artifact.target.name == "sm_80" { "" } else { ".NA" };
     let constant = if artifact.orders_grids() { "" } else { ".CONSTANT" };
-    let load = format!("LDG.E{hint}{}{constant}", width(access));
-    let loads = equal(code, &load);
-    wrong.unless_equal("loads from global memory that are not the vectors'", starting(code, "LDG") - loads, 0);
+    let load_of = |bytes| format!("LDG.E{hint}{}{constant}", width(bytes));
+    // The count of rows is loaded once.
+    let counts = usize::from(artifact.kernel == Kernel::PerTokenExtended);
+    wrong.unless_equal("the count of rows is loaded", equal(code, &load_of(4)) >= counts, true);
+    let load = load_of(access);
+    let loads = equal(code, &load).saturating_sub(if access == 4 { counts } else { 0 });
+    wrong.unless_equal("loads from global memory, of vectors and the count", starting(code, "LDG"), loads + counts);
 
     let store = format!("STG.E{}", width(entry.elements_per_vector as usize));
     let scale = equal(code, "STG.E") - if store == "STG.E" { equal(code, &store) - 1 } else { 0 };

@@ -23,7 +23,7 @@ use listing::Instruction;
 use per_token_quant_fp8::{ARTIFACTS, Artifact};
 use ptq_artifacts::Folders;
 use ptq_spec::TARGETS;
-use ptq_spec::per_token::{ENTRIES, Entry};
+use ptq_spec::per_token::Entry;
 use std::error::Error;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -99,18 +99,20 @@ fn none(violations: Vec<String>) -> Result<(), Box<dyn Error>> {
 
 fn ptx(artifact: &Artifact) -> Result<Box<Listing>, Box<dyn Error>> {
     let text = artifact.ptx_text()?;
-    Ok(ENTRIES.iter().map(|entry| (entry, listing::ptx(&text, entry.name))).collect())
+    let entries = artifact.kernel.row_entries().iter();
+    Ok(entries.map(|entry| (entry, listing::ptx(&text, entry.name))).collect())
 }
 
 fn sass(artifact: &Artifact, nvdisasm: &Path) -> Result<Box<Listing>, Box<dyn Error>> {
     let text = nvdisasm::run(nvdisasm, &artifact.cubin_bytes()?)?;
-    Ok(ENTRIES.iter().map(|entry| (entry, listing::sass(&text, entry.name))).collect())
+    let entries = artifact.kernel.row_entries().iter();
+    Ok(entries.map(|entry| (entry, listing::sass(&text, entry.name))).collect())
 }
 
 fn used(artifact: &Artifact) -> Result<Box<Used>, Box<dyn Error>> {
     let mut resources = cubin::resources(&artifact.cubin_bytes()?)?;
     let mut used = Vec::new();
-    for entry in ENTRIES {
+    for entry in artifact.kernel.row_entries() {
         used.push((entry, resources.remove(entry.name).ok_or_else(|| format!("no {} in the cubin", entry.name))?));
     }
     match resources.into_keys().next() {

@@ -8,12 +8,12 @@ mod avx2;
 #[cfg(target_arch = "x86_64")]
 mod avx512;
 
+use crate::scalar::Rule;
 use crate::{Input, row};
-use ptq_spec::MathMode;
 use std::fmt;
 
-/// Quantizes one row `x` into `q` and returns its scale; `guard`: a scale of 0 has the inverse 0.
-pub(crate) type Row<T> = fn(x: &[T], q: &mut [u8], math: MathMode, guard: bool) -> f32;
+/// Quantizes one row `x` into `q` and returns its scale.
+pub(crate) type Row<T> = fn(x: &[T], q: &mut [u8], rule: Rule) -> f32;
 
 /// An instruction set. It never shows in the bits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -14,7 +14,7 @@ mod body;
 /// Most words of one access.
 pub const MAX_WORDS: usize = if cfg!(ptq_arch = "sm_100f") { 8 } else { 4 };
 
-/// Loads `WORDS` words (1, 2, 4, 8 or 16) of the input from global memory, [`MAX_WORDS`] at a time.
+/// Loads `WORDS` words (1, 2, 4, 8 or 16) of the input, or the row count, from global memory, [`MAX_WORDS`] at a time.
 ///
 /// # Safety
 /// - They are readable, and nothing writes them while the kernel runs.

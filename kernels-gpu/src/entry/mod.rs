@@ -7,3 +7,6 @@
 
 #[cfg(feature = "per_token")]
 pub mod per_token;
+#[cfg(feature = "per_token_extended")]
+pub mod per_token_extended;
+mod strategy;

@@ -1,8 +1,8 @@
 //! The suite through each kernel entry, whichever would be chosen.
 
 use crate::subject::{Emulator, takes};
-use ptq_spec::per_token::{ENTRIES, Entry};
-use ptq_spec::{Element, MathMode};
+use ptq_spec::per_token::Entry;
+use ptq_spec::{Element, Kernel, MathMode};
 use ptq_suite::cases::{THREADS, boundaries_of, largest_at_each_column};
 use ptq_suite::{Budget, Case, FAMILIES, Oracle, check, property};
 use std::collections::BTreeSet;
@@ -13,13 +13,19 @@ macro_rules! tests {
     ($(($name:ident, $strategy:ident, $elements:tt, $vectors:tt),)*) => {$(
         #[test]
         fn $name() {
-            let entry = ENTRIES.iter().find(|entry| entry.name == stringify!($name)).expect("the table has it");
+            let entry = all().find(|entry| entry.name == stringify!($name)).expect("a table has it");
             families(entry);
             borders(entry);
         }
     )*};
 }
 ptq_spec::for_each_per_token_entry!(tests);
+ptq_spec::for_each_per_token_extended_entry!(tests);
+
+/// Every entry of both operations.
+fn all() -> impl Iterator<Item = &'static Entry> {
+    [Kernel::PerToken, Kernel::PerTokenExtended].into_iter().flat_map(Kernel::row_entries)
+}
 
 fn passes(entry: &'static Entry, threads: u32, case: &Case) {
     check(&Emulator::forced(entry, threads), Oracle::Scalar, case)
@@ -68,7 +74,7 @@ fn full_ctas() {
     let budget = Budget { elements: 1 << 15, ..Budget::UNBOUNDED };
     let mut ran = BTreeSet::new();
     for case in largest_at_each_column(budget).filter(|case| case.shape.hidden() == 4096) {
-        for entry in ENTRIES.iter().filter(|entry| takes(entry, threads, &case)) {
+        for entry in all().filter(|entry| takes(entry, threads, &case)) {
             passes(entry, threads, &case);
             ran.insert(entry.name);
         }
@@ -81,7 +87,7 @@ fn full_ctas() {
 fn any_call() {
     let budget = Budget { rows: 20, elements: 1 << 12 };
     property(budget, &MathMode::ALL, 100, |case| {
-        for entry in ENTRIES {
+        for entry in all() {
             for threads in fitting(entry, case, &THREADS[..2]) {
                 check(&Emulator::forced(entry, threads), Oracle::Scalar, case)?;
             }

@@ -29,3 +29,11 @@ fn any_call() {
     let budget = Budget { rows: 100, elements: 1 << 14 };
     property(budget, &MathMode::ALL, 1000, |case| check(&Emulator::best(), Oracle::Scalar, case)).unwrap();
 }
+
+/// The count of rows is of the call's rows and not of a grid's.
+#[test]
+fn rows_counted_over_grids() {
+    let family = Family::named("device_rows").expect("the list has it");
+    let budget = Budget { elements: 1 << 12, ..BUDGET };
+    run(&Emulator::best().in_grids(5), Oracle::Scalar, family.cases(budget)).unwrap();
+}

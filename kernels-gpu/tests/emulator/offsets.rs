@@ -1,12 +1,12 @@
 //! The last CTA of the largest grid: indices and offsets beyond 32 bits, in address space of which only that CTA's rows are
 //! touched.
 
-use crate::entries::kernel;
+use crate::entries;
 use cuda_std::emulator::{Launch, MathFlags, Memory};
 use memmap2::{MmapMut, MmapOptions};
 use ptq_cpu::Params;
-use ptq_spec::per_token::{ENTRIES, Entry, HIDDEN_MULTIPLE, LANES_PER_WARP, Strategy};
-use ptq_spec::{Element, MathMode};
+use ptq_spec::per_token::{Entry, HIDDEN_MULTIPLE, LANES_PER_WARP, Strategy};
+use ptq_spec::{Element, Kernel, MathMode};
 use ptq_suite::{Case, Implementation, Oracle, Output, Tensor, cases, run};
 use std::error::Error;
 
@@ -61,13 +61,21 @@ impl Implementation for LastCta {
         let x_address = memory.read_only("x", &x);
         let q_address = memory.writable("q", &mut q);
         let s_address = memory.writable("s", &mut s);
-        let run = kernel(element, self.0.name);
+        let plain = entries::plain(element, self.0.name);
+        let extended = entries::extended(element, self.0.name);
         let launch =
             Launch { ctas: CTAS, threads: WARPS * LANES_PER_WARP, dynamic_shared: 0, math: MathFlags::PRECISE };
         launch.run_cta(CTAS - 1, &memory, || {
             let (x, q, s) = (x_address.as_ptr(), q_address.as_mut_ptr(), s_address.as_mut_ptr());
-            // SAFETY: the emulator checks every access of the kernels.
-            unsafe { run(x, q, s, rows as u64, HIDDEN_MULTIPLE, 0) }
+            const HIDDEN: u64 = HIDDEN_MULTIPLE;
+            if let Some(run) = plain {
+                // SAFETY: the emulator checks every access of the kernels.
+                unsafe { run(x, q, s, rows as u64, HIDDEN, 0) }
+            } else if let Some(run) = extended {
+                let none = std::ptr::null();
+                // SAFETY: as above.
+                unsafe { run(x, q, s, rows as u64, HIDDEN, 0, HIDDEN, HIDDEN, f32::INFINITY, 0.0, 0, none) }
+            }
         })?;
 
         q_rows.copy_from_slice(&q[first..]);
@@ -78,7 +86,8 @@ impl Implementation for LastCta {
 
 #[test]
 fn the_last_cta_of_the_largest_grid() {
-    for entry in ENTRIES.iter().filter(|entry| HIDDEN.is_multiple_of(entry.elements_per_vector as usize)) {
+    let entries = [Kernel::PerToken, Kernel::PerTokenExtended].into_iter().flat_map(Kernel::row_entries);
+    for entry in entries.filter(|entry| HIDDEN.is_multiple_of(entry.elements_per_vector as usize)) {
         let subject = LastCta(entry);
         let params = Params::new(MathMode::Precise);
         let cases = Element::ALL.into_iter().map(|element| cases::ordinary(element, subject.rows(), HIDDEN, params));

@@ -5,7 +5,9 @@
 //! in every run.
 
 mod boundaries;
+mod bounds;
 mod columns;
+mod device_rows;
 mod exponents;
 mod layout;
 mod midpoints;
@@ -13,10 +15,13 @@ mod patterns;
 mod random;
 mod row_counts;
 mod specials;
+mod strides;
 mod zero_scales;
 
 pub use boundaries::{THREADS, boundaries, boundaries_of};
+pub use bounds::bounds;
 pub use columns::largest_at_each_column;
+pub use device_rows::device_rows;
 pub use exponents::each_exponent;
 pub use layout::{padded, unaligned};
 pub use midpoints::midpoints;
@@ -24,12 +29,13 @@ pub use patterns::patterns;
 pub use random::random;
 pub use row_counts::row_counts;
 pub use specials::specials;
+pub use strides::{apart, strides};
 pub use zero_scales::zero_scales;
 
 use crate::sample::{Random, Sample, with_element};
 use crate::{Budget, Buffer, Case, Tensor, golden as recorded};
 use ptq_cpu::Params;
-use ptq_spec::{Element, MathMode, Shape};
+use ptq_spec::{Element, Extended, MathMode, Shape};
 use std::sync::Arc;
 
 /// What the reference's kernels wrote: [`recorded::cases`].
@@ -46,8 +52,13 @@ pub fn ordinary(element: Element, rows: usize, hidden: usize, params: Params) ->
 
 /// Rows of any bits and rows of ordinary values by turns.
 fn mixed(element: Element, rows: usize, hidden: usize, offset: usize) -> Arc<Tensor> {
+    mixed_strided(element, rows, hidden, hidden, offset)
+}
+
+/// The same, `stride` elements apart.
+fn mixed_strided(element: Element, rows: usize, hidden: usize, stride: usize, offset: usize) -> Arc<Tensor> {
     let mut random = Random((rows * hidden) as u64);
-    Arc::new(with_element!(element, T => tensor::<T>(rows, hidden, offset, |row, _| {
+    Arc::new(with_element!(element, T => strided::<T>(rows, hidden, stride, offset, |row, _| {
         if row.is_multiple_of(2) { random.any() } else { random.moderate() }
     })))
 }
@@ -57,10 +68,23 @@ pub(crate) fn tensor<T: Sample>(
     rows: usize,
     hidden: usize,
     offset: usize,
+    at: impl FnMut(usize, usize) -> T,
+) -> Tensor {
+    strided(rows, hidden, hidden, offset, at)
+}
+
+/// The same with rows `stride` elements apart. What lies between them is infinite, as the guards are.
+pub(crate) fn strided<T: Sample>(
+    rows: usize,
+    hidden: usize,
+    stride: usize,
+    offset: usize,
     mut at: impl FnMut(usize, usize) -> T,
 ) -> Tensor {
-    let elements = (0..rows * hidden).map(|i| at(i / hidden, i % hidden));
-    T::tensor(Buffer::new(elements, offset, T::with_bits(T::INFINITY)))
+    let guard = T::with_bits(T::INFINITY);
+    let elements = if rows == 0 { 0 } else { (rows - 1) * stride + hidden };
+    let elements = (0..elements).map(|i| if i % stride < hidden { at(i / stride, i % stride) } else { guard });
+    T::tensor(Buffer::new(elements, offset, guard))
 }
 
 /// A case of aligned outputs; `shape`: rows, rows of the outputs, elements per row.
@@ -75,6 +99,8 @@ pub(crate) fn case(
         x: x.clone(),
         shape: Shape::padded(rows as u64, rows_out as u64, hidden as u64).expect("a valid shape"),
         params,
+        extended: Extended::default(),
+        device_rows: None,
         q_offset: 0,
         row_kinds: Arc::new([]),
         recorded: None,

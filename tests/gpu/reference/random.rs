@@ -69,14 +69,9 @@ pub fn same_bytes(folder: &Path, math: MathMode) -> Outcome {
             let s = ours.device_s.index(..rows);
             // SAFETY: the buffers live until the stream is done, which `run` waits for, and nobody else has them.
             unsafe { quantizer.prepare_slices(*device_x, *ours.device_q, s, shape, options) }?.run(&stream)?;
-            let args = RawArgs {
-                element: Element::F32,
-                x: device_x.as_device_ptr().as_raw(),
-                q: theirs.device_q.as_device_ptr().as_raw(),
-                s: theirs.device_s.as_device_ptr().as_raw(),
-                shape,
-                options,
-            };
+            let (q, s) = (theirs.device_q.as_device_ptr().as_raw(), theirs.device_s.as_device_ptr().as_raw());
+            let args = RawArgs::new(Element::F32, device_x.as_device_ptr().as_raw(), q, s, shape);
+            let args = RawArgs { options, ..args };
             let kernel = sglang.kernel(&args, quantizer.sm_count())?;
             // SAFETY: the kernel was chosen for these arguments; the buffers have the shape's size at least, live until the
             // stream is done below, and nobody else has them.
