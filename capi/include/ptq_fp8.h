@@ -162,7 +162,7 @@ typedef struct {
     float scale_upper_bound;
     // Least scale. 0: none.
     float min_scale;
-    // Device address of the number of rows to quantize, at most `rows`; those after it are not touched. NULL: `rows`.
+    // Address, as of the operands, of the number of rows to quantize, at most `rows`; those after it are not touched. NULL: `rows`.
     const uint32_t *device_rows;
     // A CUstream or cudaStream_t; NULL: the default stream. Means nothing on the CPU.
     void *stream;
@@ -266,9 +266,10 @@ ptq_status ptq_quantizer_destroy(ptq_quantizer *quantizer);
 ptq_status ptq_quantizer_config(const ptq_quantizer *quantizer,
                                 ptq_config *config);
 
-// Loads the kernels for a ptq_dtype, as the first call would: before a stream is captured into a graph, which allows no
+// Loads the kernels of every operation for a ptq_dtype, as the first calls would: before a stream is captured into a graph, which allows no
 // loading, and to have the time that it takes when a program starts.
-ptq_status ptq_load(const ptq_quantizer *quantizer, uint32_t dtype);
+ptq_status ptq_load(const ptq_quantizer *quantizer,
+                    uint32_t dtype);
 
 // Writes to `*shape`, whose `struct_size` is set, the shape of the outputs of ptq_scaled_fp8_quant() for a
 // ptq_granularity and an input of that shape. `num_token_padding` 0: none.

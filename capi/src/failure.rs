@@ -77,6 +77,7 @@ fn of_library(error: &Error) -> PtqStatus {
     match error {
         Error::Shape(ShapeError::Misaligned { .. }) => PtqStatus::Misaligned,
         Error::Shape(ShapeError::Overlap { .. }) => PtqStatus::Overlap,
+        Error::Shape(ShapeError::Bound { .. }) => PtqStatus::InvalidValue,
         Error::Shape(_) => PtqStatus::Shape,
         Error::NoDriver { .. } => PtqStatus::NoDriver,
         Error::NoDevice { .. } => PtqStatus::NoDevice,

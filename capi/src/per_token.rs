@@ -44,7 +44,7 @@ pub struct PtqPerTokenArgs {
     pub scale_upper_bound: f32,
     /// Least scale. 0: none.
     pub min_scale: f32,
-    /// Device address of the number of rows to quantize, at most `rows`; those after it are not touched. NULL: `rows`.
+    /// Address, as of the operands, of the number of rows to quantize, at most `rows`; those after it are not touched. NULL: `rows`.
     pub device_rows: *const u32,
     /// A CUstream or cudaStream_t; NULL: the default stream. Means nothing on the CPU.
     pub stream: *mut c_void,
@@ -87,8 +87,9 @@ pub(crate) unsafe fn quantize(executor: &Executor, args: &PtqPerTokenArgs) -> Re
     let zero_rows = of_number(ZERO_ROWS, "zero_rows", args.zero_rows)?;
     let dispatch = of_number(DISPATCHES, "dispatch", args.dispatch)?;
     check_reserved("reserved", args.reserved)?;
-    extended::check(args)?;
     let shape = Shape::padded(args.rows, args.rows_out, args.hidden)?;
+    let extended = extended::of(args);
+    extended.layout(shape)?;
     if args.rows == 0 {
         return Ok(());
     }
@@ -100,6 +101,8 @@ pub(crate) unsafe fn quantize(executor: &Executor, args: &PtqPerTokenArgs) -> Re
         s: args.s.expose_provenance() as u64,
         shape,
         options: Options { zero_rows, dispatch },
+        extended,
+        device_rows: args.device_rows.expose_provenance() as u64,
     };
     // SAFETY: as the caller promises.
     unsafe { executor.quantize_raw(raw, args.stream.cast()) }?;

@@ -189,13 +189,19 @@ static void fields(void) {
     SCALED(rows, UINT64_MAX, PTQ_STATUS_SHAPE, "address space");
     SCALED(num_token_padding, UINT64_MAX, PTQ_STATUS_SHAPE, "address space");
 
-    PER_TOKEN(x_row_stride, 16, PTQ_STATUS_UNSUPPORTED, "x_row_stride");
-    PER_TOKEN(q_row_stride, UINT64_MAX, PTQ_STATUS_UNSUPPORTED, "q_row_stride");
-    PER_TOKEN(scale_upper_bound, 1.0f, PTQ_STATUS_UNSUPPORTED, "scale_upper_bound");
-    PER_TOKEN(scale_upper_bound, nan, PTQ_STATUS_UNSUPPORTED, "scale_upper_bound");
-    PER_TOKEN(min_scale, -1.0f, PTQ_STATUS_UNSUPPORTED, "min_scale");
-    PER_TOKEN(min_scale, nan, PTQ_STATUS_UNSUPPORTED, "min_scale");
-    PER_TOKEN(device_rows, (const uint32_t *)(const void *)memory.bytes, PTQ_STATUS_UNSUPPORTED, "device_rows");
+    PER_TOKEN(x_row_stride, 7, PTQ_STATUS_SHAPE, "row stride of `x`");
+    PER_TOKEN(x_row_stride, UINT64_MAX, PTQ_STATUS_SHAPE, "address space");
+    PER_TOKEN(x_row_stride, 64, PTQ_STATUS_OVERLAP, "`x` and `q`");
+    PER_TOKEN(q_row_stride, 7, PTQ_STATUS_SHAPE, "row stride of `q`");
+    PER_TOKEN(q_row_stride, UINT64_C(1) << 62, PTQ_STATUS_SHAPE, "address space");
+    PER_TOKEN(q_row_stride, 256, PTQ_STATUS_OVERLAP, "`q` and `s`");
+    PER_TOKEN(scale_upper_bound, -1.0f, PTQ_STATUS_INVALID_VALUE, "scale_upper_bound");
+    PER_TOKEN(scale_upper_bound, nan, PTQ_STATUS_INVALID_VALUE, "scale_upper_bound");
+    PER_TOKEN(scale_upper_bound, 1.0f / 0.0f, PTQ_STATUS_INVALID_VALUE, "scale_upper_bound");
+    PER_TOKEN(min_scale, -1.0f, PTQ_STATUS_INVALID_VALUE, "min_scale");
+    PER_TOKEN(min_scale, nan, PTQ_STATUS_INVALID_VALUE, "min_scale");
+    PER_TOKEN(min_scale, 1.0f / 0.0f, PTQ_STATUS_INVALID_VALUE, "min_scale");
+    PER_TOKEN(device_rows, (const uint32_t *)(const void *)(memory.bytes + 1022), PTQ_STATUS_MISALIGNED, "device_rows");
     SCALED(granularity, PTQ_GRANULARITY_PER_TENSOR, PTQ_STATUS_UNSUPPORTED, "granularity");
     SCALED(granularity, PTQ_GRANULARITY_STATIC, PTQ_STATUS_UNSUPPORTED, "granularity");
 
