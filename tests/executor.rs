@@ -145,7 +145,7 @@ fn cpu_refusals_write_nothing() {
     let x = block.as_mut_ptr() as u64;
     let (q, s) = (x + BYTES as u64, x + 2 * BYTES as u64);
     let shape = Shape::new(ROWS as u64, HIDDEN as u64).unwrap();
-    let good = RawArgs { element: Element::F32, x, q, s, shape, options: Options::default() };
+    let good = RawArgs::new(Element::F32, x, q, s, shape);
     let executor = on_cpu(MathMode::Precise);
     for (args, is) in [
         (RawArgs { x: x + 2, ..good }, "x misaligned"),

@@ -12,7 +12,7 @@ use per_token_quant_fp8::cust::memory::{CopyDestination, DeviceBuffer};
 use per_token_quant_fp8::cust::stream::{Stream, StreamFlags};
 use per_token_quant_fp8::cust::sys::{self, CUresult};
 use per_token_quant_fp8::{
-    ARTIFACTS, Artifact, Artifacts, Backend, Element, Error, Image, Kernel, MathMode, Options, Quantizer, RawArgs,
+    ARTIFACTS, Artifact, Artifacts, Backend, Element, Error, Image, Kernel, MathMode, Quantizer, RawArgs,
     Shape, Target, probe,
 };
 use ptq_suite::random_rows;
@@ -161,7 +161,7 @@ impl Call {
     fn args(&self, q: u64, s: u64) -> Result<RawArgs, Error> {
         let shape = Shape::new(ROWS as u64, HIDDEN as u64)?;
         let x = self.x.as_device_ptr().as_raw();
-        Ok(RawArgs { element: Element::F32, x, q, s, shape, options: Options::default() })
+        Ok(RawArgs::new(Element::F32, x, q, s, shape))
     }
 
     /// Quantizes into poisoned buffers, and compares every byte with the CPU's.

@@ -3,7 +3,7 @@
 use crate::gpu::arena::Arena;
 use crate::gpu::input::{Expected, Input};
 use crate::gpu::{BoxError, COLD_BYTES};
-use per_token_quant_fp8::{Element, Options, RawArgs, Shape};
+use per_token_quant_fp8::{Element, RawArgs, Shape};
 
 /// Slots at most: more launches than that are in no replay. The slots of small calls lie apart, so that they too are
 /// spread over [`COLD_BYTES`].

@@ -4,7 +4,7 @@ use crate::BoxError;
 use per_token_quant_fp8::cust::context::CurrentContext;
 use per_token_quant_fp8::cust::memory::{CopyDestination, DeviceBuffer};
 use per_token_quant_fp8::cust::stream::{Stream, StreamFlags};
-use per_token_quant_fp8::{GpuElement, MathMode, Options, RawArgs, Shape, ShapeError, cpu};
+use per_token_quant_fp8::{GpuElement, MathMode, RawArgs, Shape, ShapeError, cpu};
 
 /// Elements of the row: so few that the device keeps up with the host.
 const HIDDEN: usize = 512;
@@ -35,14 +35,13 @@ impl<T: GpuElement> Operands<T> {
 
     /// The call by addresses.
     pub fn args(&self) -> RawArgs {
-        RawArgs {
-            element: T::ELEMENT,
-            x: self.x.as_device_ptr().as_raw(),
-            q: self.q.as_device_ptr().as_raw(),
-            s: self.s.as_device_ptr().as_raw(),
-            shape: self.shape,
-            options: Options::default(),
-        }
+        RawArgs::new(
+            T::ELEMENT,
+            self.x.as_device_ptr().as_raw(),
+            self.q.as_device_ptr().as_raw(),
+            self.s.as_device_ptr().as_raw(),
+            self.shape,
+        )
     }
 
     /// Checks the outputs; the stream is idle.

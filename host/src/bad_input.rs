@@ -51,7 +51,7 @@ fn prepare_refuses_other_lengths() {
 fn refused(x: u64, q: u64, s: u64, expected: ShapeError) {
     let prepared = prepared((x, ROWS * HIDDEN), (q, ROWS_OUT * HIDDEN), (s, ROWS_OUT));
     assert_eq!(prepared.unwrap_err(), Error::Shape(expected));
-    let args = RawArgs { element: Element::F16, x, q, s, shape: shape(), options: Options::default() };
+    let args = RawArgs::new(Element::F16, x, q, s, shape());
     assert_eq!(h200().choose(&args).unwrap_err(), Error::Shape(expected));
     // SAFETY: nothing is launched: the arguments are refused.
     let raw = unsafe { h200().quantize_raw(args, ptr::null_mut()) };
@@ -84,7 +84,7 @@ fn every_entry_refuses_overlapping_operands() {
 #[test]
 fn no_rows_are_no_error_whatever_the_addresses() {
     let nothing = Shape::padded(0, ROWS_OUT, HIDDEN).unwrap();
-    let args = RawArgs { element: Element::F16, x: 0, q: Q, s: S, shape: nothing, options: Options::default() };
+    let args = RawArgs::new(Element::F16, 0, Q, S, nothing);
     assert_eq!(h200().choose(&args), Ok(None));
     // SAFETY: there are no rows to touch.
     assert_eq!(unsafe { h200().quantize_raw(args, ptr::null_mut()) }, Ok(()));

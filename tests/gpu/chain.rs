@@ -102,14 +102,13 @@ impl Chain {
     }
 
     fn args(&self) -> RawArgs {
-        RawArgs {
-            element: Element::F32,
-            x: self.x.as_device_ptr().as_raw(),
-            q: self.q.as_device_ptr().as_raw(),
-            s: self.s.as_device_ptr().as_raw(),
-            shape: self.shape,
-            options: Options::default(),
-        }
+        RawArgs::new(
+            Element::F32,
+            self.x.as_device_ptr().as_raw(),
+            self.q.as_device_ptr().as_raw(),
+            self.s.as_device_ptr().as_raw(),
+            self.shape,
+        )
     }
 
     fn rounds(&self) -> usize {

@@ -189,7 +189,7 @@ fn refusals_write_nothing() -> Outcome {
     let block = DeviceBuffer::from_slice(&[POISON; 3 * BYTES])?;
     let x = block.as_device_ptr().as_raw();
     let (q, s) = (x + BYTES as u64, x + 2 * BYTES as u64);
-    let good = RawArgs { element: Element::F32, x, q, s, shape: shape()?, options: Options::default() };
+    let good = RawArgs::new(Element::F32, x, q, s, shape()?);
     let quantizer = precise()?;
     let narrow = Plan { entry: Entry::find(Strategy::Warp, 4, 1).ok_or("the entry exists")?, threads: 32 };
     let refused: [(&str, Quantizer, RawArgs); _] = [

@@ -4,7 +4,7 @@ use candle_core::backend::BackendStorage;
 use candle_core::cuda::cudarc::driver::{DevicePtr, DevicePtrMut};
 use candle_core::cuda::{CudaStorage, CudaStorageSlice};
 use candle_core::{Device, Error, Result, Storage, bail};
-use per_token_quant_fp8::{Element, Options, Quantizer, RawArgs, Shape, quantizer};
+use per_token_quant_fp8::{Element, Quantizer, RawArgs, Shape, quantizer};
 use std::ops::Range;
 
 /// Codes and scales of those elements of `storage`, in the stream of its device.
@@ -27,7 +27,7 @@ pub fn quantize(
         };
         let x = x + (elements.start * element.bytes()) as u64;
         let ((q, _codes), (s, _scales)) = (q.device_ptr_mut(&stream), s.device_ptr_mut(&stream));
-        let args = RawArgs { element, x, q, s, shape, options: Options::default() };
+        let args = RawArgs::new(element, x, q, s, shape);
         // SAFETY: the slices are of that shape and borrowed above; the stream is of the device's primary context, in which
         // the quantizer works.
         unsafe { quantizer.quantize_raw(args, stream.cu_stream().cast()) }.map_err(Error::wrap)?;

@@ -25,7 +25,7 @@ pub fn main() -> Outcome {
         // cudarc keeps the order with its other streams while these guards live.
         let ((x, _read), (q, _codes), (s, _scales)) =
             (x.device_ptr(&stream), q.device_ptr_mut(&stream), s.device_ptr_mut(&stream));
-        let args = RawArgs { element: Element::Bf16, x, q, s, shape: shape()?, options };
+        let args = RawArgs { options, ..RawArgs::new(Element::Bf16, x, q, s, shape()?) };
         // SAFETY: slices of that shape, borrowed above, in a stream of the current context.
         unsafe { quantizer.quantize_raw(args, stream.cu_stream().cast()) }?;
     }

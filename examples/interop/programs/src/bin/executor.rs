@@ -48,7 +48,7 @@ pub fn main() -> Outcome {
 /// # Safety
 /// Addresses of x, q and s of [`shape`], in host memory for the CPU, else on the device; in use by nobody else.
 unsafe fn quantize(executor: &Executor, [x, q, s]: [u64; 3]) -> Result<(), Error> {
-    let args = RawArgs { element: Element::Bf16, x, q, s, shape: shape()?, options: Options::default() };
+    let args = RawArgs::new(Element::Bf16, x, q, s, shape()?);
     // SAFETY: as the caller promises; the null stream is the default one.
     unsafe { executor.quantize_raw(args, ptr::null_mut()) }
 }

@@ -7,7 +7,7 @@ use per_token_quant_fp8::cpu::Params;
 use per_token_quant_fp8::cust::memory::{CopyDestination, DeviceBuffer};
 use per_token_quant_fp8::cust::stream::{Stream, StreamFlags};
 use per_token_quant_fp8::cust::sys::{self, CUgraph, CUgraphExec, CUresult, CUstreamCaptureMode};
-use per_token_quant_fp8::{Bf16, Element, Kernel, Options, RawArgs, cust, quantizer};
+use per_token_quant_fp8::{Bf16, Element, Kernel, RawArgs, cust, quantizer};
 use std::ptr;
 
 /// The whole program.
@@ -20,14 +20,13 @@ pub fn main() -> Outcome {
     let mut x = DeviceBuffer::from_slice(&[Bf16::default(); ROWS * HIDDEN])?;
     let mut q = DeviceBuffer::from_slice(&[0; ROWS * HIDDEN])?;
     let mut s = DeviceBuffer::from_slice(&[0.0; ROWS])?;
-    let args = RawArgs {
-        element: Element::Bf16,
-        x: x.as_device_ptr().as_raw(),
-        q: q.as_device_ptr().as_raw(),
-        s: s.as_device_ptr().as_raw(),
-        shape: shape()?,
-        options: Options::default(),
-    };
+    let args = RawArgs::new(
+        Element::Bf16,
+        x.as_device_ptr().as_raw(),
+        q.as_device_ptr().as_raw(),
+        s.as_device_ptr().as_raw(),
+        shape()?,
+    );
 
     let quantizer = quantizer()?;
     quantizer.load(Kernel::PerToken, Element::Bf16)?; // before the capture, which does not allow it

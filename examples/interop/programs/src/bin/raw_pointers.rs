@@ -28,7 +28,7 @@ pub fn main() -> Outcome {
 
     // For each call. Nothing waits, nothing is allocated.
     let options = Options::default(); // zero rows as the reference; `ZeroRows::Guarded` gives zeros
-    let args = RawArgs { element: Element::Bf16, x: x_address, q: q_address, s: s_address, shape: shape()?, options };
+    let args = RawArgs { options, ..RawArgs::new(Element::Bf16, x_address, q_address, s_address, shape()?) };
     // SAFETY: the addresses are those of buffers of that shape, which nobody else uses before `synchronize` returns.
     unsafe { quantizer.quantize_raw(args, stream.as_inner()) }?;
 
