@@ -29,12 +29,25 @@ pub(crate) fn quantize<T: Input>(x: &[T], q: &mut [u8], math: MathMode, guard: b
     let (s, inv) = scale_and_inverse(T::from_magnitude(absmax).widen(), math, guard);
     if largest < T::INFINITE_MAGNITUDE && s >= TINY {
         encode(x, q, |x| x.widen_finite() * inv);
-    } else if math == MathMode::Precise {
-        encode(x, q, |x| clamp(x.widen_bits() * inv));
     } else {
-        encode(x, q, |x| clamp(flush(x.widen_bits()) * inv));
+        encode_by(x, q, inv, math);
     }
     s
+}
+
+/// The absmax of part of a tensor; a NaN never raises it.
+#[inline(always)]
+pub(crate) fn absmax<T: Input>(x: &[T]) -> f32 {
+    T::from_magnitude(max(x, magnitude_of_number)).widen()
+}
+
+/// Quantizes part of a tensor by an inverse of its scale, any number.
+#[inline(always)]
+pub(crate) fn encode_by<T: Input>(x: &[T], q: &mut [u8], inv: f32, math: MathMode) {
+    match math {
+        MathMode::Precise => encode(x, q, |x| clamp(x.widen_bits() * inv)),
+        MathMode::Fast => encode(x, q, |x| clamp(flush(x.widen_bits()) * inv)),
+    }
 }
 
 /// The largest magnitude in one row; a loop, for a call of `fold` may stay one and lose the instruction set.

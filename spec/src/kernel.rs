@@ -1,6 +1,6 @@
 //! The operations that are compiled.
 
-use crate::per_token;
+use crate::{per_tensor, per_token};
 use core::fmt;
 
 /// An operation of the GPU: kernels that are compiled, embedded and loaded together, one artifact for each element type,
@@ -9,16 +9,19 @@ use core::fmt;
 pub enum Kernel {
     /// Per-token quantization: [`crate::per_token`].
     PerToken,
+    /// Per-tensor quantization: [`crate::per_tensor`].
+    PerTensor,
 }
 
 impl Kernel {
     /// Every operation.
-    pub const ALL: [Self; 1] = [Self::PerToken];
+    pub const ALL: [Self; 2] = [Self::PerToken, Self::PerTensor];
 
     /// Lower-case name: in file names of artifacts, as cargo feature of the kernels' crate, in errors.
     pub const fn name(self) -> &'static str {
         match self {
             Self::PerToken => per_token::KERNEL,
+            Self::PerTensor => per_tensor::KERNEL,
         }
     }
 
@@ -26,6 +29,7 @@ impl Kernel {
     pub const fn entries(self) -> &'static [&'static str] {
         match self {
             Self::PerToken => per_token::ENTRY_NAMES,
+            Self::PerTensor => per_tensor::ENTRY_NAMES,
         }
     }
 }

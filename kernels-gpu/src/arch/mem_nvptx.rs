@@ -133,6 +133,36 @@ pub(super) unsafe fn store_u8(address: *mut u8, code: u8) {
 }
 
 /// # Safety
+/// Readable and aligned, and stays unwritten.
+#[inline(always)]
+pub(super) unsafe fn load_cached_u32(address: *const u32) -> u32 {
+    let value: u32;
+    // SAFETY: readable and aligned by contract.
+    unsafe {
+        asm!(
+            "ld.global.nc.b32 {}, [{}];",
+            out(reg32) value, in(reg64) global(address),
+            options(pure, readonly, nostack, preserves_flags),
+        );
+    }
+    value
+}
+
+/// # Safety
+/// Writable, aligned, and touched by no other kind of access.
+#[inline(always)]
+pub(super) unsafe fn raise_u32(address: *mut u32, value: u32) {
+    // SAFETY: writable and aligned by contract.
+    unsafe {
+        asm!(
+            "red.global.max.u32 [{}], {};",
+            in(reg64) global(address), in(reg32) value,
+            options(nostack, preserves_flags),
+        );
+    }
+}
+
+/// # Safety
 /// In a shared array, written, and ordered after the write.
 #[inline(always)]
 pub(super) unsafe fn load_shared(address: *const f32) -> f32 {

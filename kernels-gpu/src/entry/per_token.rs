@@ -30,30 +30,23 @@ macro_rules! body {
         $crate::entry::per_token::cta_two_pass::<$element, $crate::vector::Single<$element>>($arguments, $rows)
     };
     (CtaTwoPass, $element:ty, $elements:tt, 1, $arguments:expr, $rows:expr) => {
-        $crate::entry::per_token::cta_two_pass::<$element, $crate::entry::per_token::words!($element, $elements)>(
+        $crate::entry::per_token::cta_two_pass::<$element, $crate::vector::words!($element, $elements)>(
             $arguments, $rows,
         )
     };
     (Cta, $element:ty, $elements:tt, $vectors:tt, $arguments:expr, $rows:expr) => {
-        $crate::entry::per_token::cta::<$element, $crate::entry::per_token::words!($element, $elements), $vectors>(
+        $crate::entry::per_token::cta::<$element, $crate::vector::words!($element, $elements), $vectors>(
             $arguments, $rows,
         )
     };
     (Warp, $element:ty, $elements:tt, $vectors:tt, $arguments:expr, $rows:expr) => {
-        $crate::entry::per_token::warp::<$element, $crate::entry::per_token::words!($element, $elements), $vectors>(
+        $crate::entry::per_token::warp::<$element, $crate::vector::words!($element, $elements), $vectors>(
             $arguments, $rows,
         )
     };
 }
 
-/// Vector of that many elements.
-macro_rules! words {
-    ($element:ty, $elements:tt) => {
-        $crate::vector::Words<$element, { $elements / <$element as $crate::element::Element>::PER_WORD }>
-    };
-}
-
-pub(crate) use {body, entries, words};
+pub(crate) use {body, entries};
 
 #[cfg(feature = "bf16")]
 pub mod bf16 {
