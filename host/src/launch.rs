@@ -3,6 +3,7 @@
 use crate::Error;
 use crate::driver::{self, Code};
 use crate::modules::Function;
+use crate::tensor_policy::TensorPass;
 use cust::sys::{CUfunction, CUstream};
 use std::ffi::{c_uint, c_void};
 use std::ptr;
@@ -86,27 +87,78 @@ impl Launch {
                 (&raw mut hidden).cast(),
                 (&raw mut guard).cast(),
             ];
-            // SAFETY: as the caller promises; `arguments` points to the six values that every entry takes, which the
-            // driver copies before it returns.
-            let code = unsafe {
-                cuLaunchKernel(
-                    self.function.raw(),
-                    chunk.ctas,
-                    1,
-                    1,
-                    self.threads,
-                    1,
-                    1,
-                    0,
-                    stream,
-                    arguments.as_mut_ptr(),
-                    ptr::null_mut(),
-                )
-            };
-            driver::check("cuLaunchKernel", code)?;
+            // SAFETY: as the caller promises; `arguments` points to the six values that every entry takes.
+            unsafe { launch(self.function, chunk.ctas, self.threads, stream, &mut arguments) }?;
         }
         Ok(())
     }
+}
+
+/// Everything that a per-tensor call needs, checked.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct TensorLaunch {
+    /// The kernel that takes the absmax; `None`: the scale is given.
+    pub absmax: Option<(Function, TensorPass)>,
+    /// The kernel that quantizes.
+    pub quantize: (Function, TensorPass),
+    /// Device address of `x[elements]`.
+    pub x: u64,
+    /// Device address of `q[elements]`.
+    pub q: u64,
+    /// Device address of the scale.
+    pub s: u64,
+    pub elements: u64,
+    pub guard: bool,
+}
+
+impl TensorLaunch {
+    /// Enqueues the kernels; on an error some of them may be enqueued.
+    ///
+    /// # Safety
+    /// - The current context is that of the functions, and `stream` is null or a stream of it.
+    /// - The addresses are as the fields say, and nothing else writes `x` or `s` or touches `q` until the kernels are done.
+    /// - The entries suit the addresses ([`ptq_spec::per_tensor::Entry::suits`]).
+    pub unsafe fn enqueue(&self, stream: CUstream) -> Result<(), Error> {
+        if self.absmax.is_some() {
+            // The kernel's CTAs raise the scale, from zero.
+            // SAFETY: `s` is the address of a scale, which nobody else touches, as the caller promises.
+            unsafe { driver::set_zero(self.s, stream) }?;
+        }
+        for (function, pass) in self.absmax.into_iter().chain([self.quantize]) {
+            // The order and the types of `ptq_spec::per_tensor::Entry`.
+            let (mut x, mut q, mut s, mut elements) = (self.x, self.q, self.s, self.elements);
+            let mut guard = u32::from(self.guard);
+            let mut arguments: [*mut c_void; 5] = [
+                (&raw mut x).cast(),
+                (&raw mut q).cast(),
+                (&raw mut s).cast(),
+                (&raw mut elements).cast(),
+                (&raw mut guard).cast(),
+            ];
+            // SAFETY: as the caller promises; `arguments` points to the five values that every entry takes.
+            unsafe { launch(function, pass.ctas, pass.threads, stream, &mut arguments) }?;
+        }
+        Ok(())
+    }
+}
+
+/// Enqueues one grid.
+///
+/// # Safety
+/// - The current context is that of `function`, and `stream` is null or a stream of it.
+/// - `arguments` points to the values that the kernel takes, and what they name is the kernel's until it is done.
+unsafe fn launch(
+    function: Function,
+    ctas: u32,
+    threads: u32,
+    stream: CUstream,
+    arguments: &mut [*mut c_void],
+) -> Result<(), Error> {
+    // SAFETY: as the caller promises; the driver copies the values before it returns.
+    let code = unsafe {
+        cuLaunchKernel(function.raw(), ctas, 1, 1, threads, 1, 1, 0, stream, arguments.as_mut_ptr(), ptr::null_mut())
+    };
+    driver::check("cuLaunchKernel", code)
 }
 
 /// Splits `rows` into grids of at most `grid_limit` CTAs of `rows_per_cta` rows.

@@ -1,8 +1,11 @@
-//! GPU runtime: per-token FP8 quantization of device buffers through the CUDA driver.
+//! GPU runtime: per-token and per-tensor FP8 quantization of device buffers through the CUDA driver.
 //!
 //! [`Quantizer::new`] looks at the device of the current context. [`Quantizer::prepare`] checks shape, alignment, overlap
 //! and place of three buffers and returns a [`Prepared`] that borrows them; [`Prepared::run`] launches it. An engine that
 //! has bare pointers calls [`Quantizer::quantize_raw`].
+//!
+//! One scale for a whole tensor, given or the tensor's: [`Quantizer::prepare_per_tensor`] and
+//! [`Quantizer::quantize_per_tensor_raw`], of which everything below holds too.
 //!
 //! The crate embeds no kernels: whoever links it hands over a table of [`Artifacts`].
 //!
@@ -12,8 +15,8 @@
 //!   wait for nothing, allocate nothing and leave nothing in another stream. [`Prepared::run`] waits for the default
 //!   stream, then for its own. The stream may be the legacy default stream (null or `CU_STREAM_LEGACY`, 0x1), the calling
 //!   thread's (`CU_STREAM_PER_THREAD`, 0x2), or a blocking or non-blocking one of the quantizer's context.
-//! - A stream may be captured into a CUDA graph: a call becomes one kernel node for each grid, with the addresses and the
-//!   shape of that call. A replay reads what is at the addresses by then. Loading is not allowed during a capture, so call
+//! - A stream may be captured into a CUDA graph: a call becomes one kernel node for each grid, after a memset node where
+//!   it takes a tensor's absmax, with the addresses and the shape of that call. A replay reads what is at the addresses by then. Loading is not allowed during a capture, so call
 //!   [`Quantizer::load`] before, for each element type.
 //! - A [`Quantizer`] is shared by threads, by reference or as clones. The context has to be current on each of them.
 //! - Each context has quantizers of its own. Memory belongs to the context it was allocated in: [`Quantizer::prepare`]
@@ -44,8 +47,10 @@
 //! | file | holds |
 //! |---|---|
 //! | `per_token.rs` | the operation: checks, [`Prepared`], the raw entry |
+//! | `per_tensor.rs` | the same of per-tensor quantization |
 //! | `quantizer.rs` | what a caller may choose, and the context it is bound to |
 //! | `policy.rs` | which kernel entry with how many threads: a table, and the checks of a forced choice |
+//! | `tensor_policy.rs` | which entries of per-tensor quantization in which grids |
 //! | `selection.rs` | which artifact through which backend |
 //! | `modules.rs` | loads a module once per context |
 //! | `launch.rs` | the only file that launches a kernel |
@@ -62,10 +67,12 @@ mod environment;
 mod error;
 mod launch;
 mod modules;
+mod per_tensor;
 mod per_token;
 mod policy;
 mod quantizer;
 mod selection;
+mod tensor_policy;
 
 pub use artifacts::{Artifact, Artifacts};
 pub use cust;
@@ -73,7 +80,9 @@ pub use device::{DeviceInfo, Driver, DriverVersion, probe};
 pub use driver::DriverError;
 pub use element::{Bf16, F16, GpuElement};
 pub use error::{Error, PlanError};
+pub use per_tensor::{PerTensorArgs, PreparedTensor, TensorChoice};
 pub use per_token::{Choice, Prepared, RawArgs};
 pub use policy::Plan;
 pub use quantizer::Quantizer;
 pub use selection::Backend;
+pub use tensor_policy::TensorPass;

@@ -167,7 +167,7 @@ impl Quantizer {
     }
 
     /// Checks that an operand is memory of the quantizer's device that its context may access.
-    fn check_place(&self, operand: &'static str, address: u64) -> Result<(), Error> {
+    pub(crate) fn check_place(&self, operand: &'static str, address: u64) -> Result<(), Error> {
         let expected = self.device().ordinal;
         match driver::memory_place(address)? {
             None => Err(Error::NotDeviceMemory { operand, address }),

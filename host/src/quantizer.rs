@@ -32,8 +32,9 @@ pub struct Quantizer {
     sm_count: u32,
     plan: Option<Plan>,
     grid_limit: u32,
-    /// Modules in use, by operation and element type: a short cut past the locks of the cache of all modules.
-    modules: [[OnceLock<&'static Module>; Element::ALL.len()]; Kernel::ALL.len()],
+    /// Modules in use, by operation and element type: a short cut past the locks of the cache of all modules. Clones share it
+    /// until they choose other modules.
+    modules: Arc<[[OnceLock<&'static Module>; Element::ALL.len()]; Kernel::ALL.len()]>,
 }
 
 /// What a caller took out of the policy's hands.
