@@ -1,5 +1,6 @@
 //! Against SGLang's own kernels: the suite on them, which proves suite and oracle, and ours beside them.
 
+mod per_tensor;
 mod random;
 mod subject;
 
@@ -27,6 +28,7 @@ pub fn tests(device: &DeviceInfo) -> Vec<Test> {
         let folder = folder.clone();
         tests.push(Test::new(format!("reference::random_f32_{math}"), move || random::same_bytes(&folder, math)));
     }
+    tests.extend(per_tensor::tests(&folder));
     let elsewhere = device.capability != MathMode::FAST_CAPABILITY;
     let skip = |test: Test| {
         test.skip_if(absent, "no reference; run `cargo xtask reference`")
