@@ -1,17 +1,17 @@
-//! What registers, memory and instructions of an entry must be.
+//! What registers, memory and instructions of an entry of per-token quantization must be.
 
 use crate::listing::Instruction;
 use crate::{Listing, Used};
 use per_token_quant_fp8::Artifact;
-use ptq_spec::per_token::{Entry, LANES_PER_WARP, MAX_CTA_WARPS, Strategy};
+use ptq_spec::per_token::{ENTRIES, Entry, LANES_PER_WARP, MAX_CTA_WARPS, Strategy};
 use ptq_spec::{MathMode, Target};
 use std::fmt::Debug;
 
 /// 32-bit registers of a multiprocessor: CUDA C++ Programming Guide, "Compute Capabilities", for 8.0 to 12.0.
-const REGISTERS_PER_SM: u32 = 1 << 16;
+pub const REGISTERS_PER_SM: u32 = 1 << 16;
 
 /// A thread gets registers in this many at a time.
-const REGISTER_GRANULE: u32 = 8;
+pub const REGISTER_GRANULE: u32 = 8;
 
 /// Most registers that an instruction can name.
 const MAX_REGISTERS: u32 = 255;
@@ -34,11 +34,16 @@ fn register_budget(artifact: &Artifact, entry: &Entry) -> u32 {
     (REGISTERS_PER_SM / threads / REGISTER_GRANULE * REGISTER_GRANULE).min(MAX_REGISTERS)
 }
 
+fn named(name: &str) -> &'static Entry {
+    ENTRIES.iter().find(|entry| entry.name == name).expect("the artifact's entries are the table's")
+}
+
 /// What the cubin's tables say against the contract.
 pub fn resources(artifact: &Artifact, used: &Used) -> Vec<String> {
     let mut wrong = Violations::default();
-    for (entry, resources) in used {
-        wrong.entry = entry.name;
+    for (name, resources) in used {
+        let entry = named(name);
+        wrong.entry = name;
         let budget = register_budget(artifact, entry);
         if resources.registers > budget || resources.registers == 0 {
             wrong.add(format!("{} registers, expected 1 to {budget}", resources.registers));
@@ -53,9 +58,11 @@ pub fn resources(artifact: &Artifact, used: &Used) -> Vec<String> {
 /// What the instructions are against the contract.
 pub fn instructions(artifact: &Artifact, listing: &Listing) -> Vec<String> {
     let mut wrong = Violations::default();
-    for (entry, code) in listing {
-        wrong.entry = entry.name;
+    for (name, code) in listing {
+        let entry = named(name);
+        wrong.entry = name;
         local_memory(&mut wrong, code);
+        wrong.unless_equal("raises of global memory", raises(code), 0);
         global_memory(&mut wrong, artifact, entry, code);
         collectives(&mut wrong, artifact.target, entry, code);
         arithmetic(&mut wrong, artifact, entry, code);
@@ -71,19 +78,17 @@ pub fn instructions(artifact: &Artifact, listing: &Listing) -> Vec<String> {
     wrong.found
 }
 
-fn local_memory(wrong: &mut Violations, code: &[Instruction]) {
-    for opcode in ["LDL", "STL", "LD", "ST", "ATOM", "ATOMG", "ATOMS", "RED", "LDGSTS"] {
+/// Nothing spills, and no access is of a kind that is not expected.
+pub fn local_memory(wrong: &mut Violations, code: &[Instruction]) {
+    for opcode in ["LDL", "STL", "LD", "ST", "ATOM", "ATOMG", "ATOMS", "LDGSTS"] {
         let found = code.iter().filter(|i| i.opcode.split('.').next() == Some(opcode)).count();
         wrong.unless_equal(opcode, found, 0);
     }
 }
 
-/// Loads are as wide as a vector, or the target's widest access, read-only and kept out of L1; stores are whole vectors of
-/// codes, and the scale.
-fn global_memory(wrong: &mut Violations, artifact: &Artifact, entry: &Entry, code: &[Instruction]) {
-    let vector = entry.elements_per_vector as usize * artifact.element.bytes();
-    let access = vector.min(artifact.target.vector_bytes);
-    let width = |bytes| match bytes {
+/// The modifier of an access of that many bytes.
+fn width(bytes: usize) -> &'static str {
+    match bytes {
         1 => ".U8",
         2 => ".U16",
         4 => "",
@@ -91,13 +96,30 @@ fn global_memory(wrong: &mut Violations, artifact: &Artifact, entry: &Entry, cod
         16 => ".128",
         32 => ".ENL2.256",
         other => panic!("there is no access of {other} bytes"),
-    };
-    let hint = if artifact.target.name == "sm_80" { "" } else { ".NA" };
-    let load = format!("LDG.E{hint}{}.CONSTANT", width(access));
+    }
+}
+
+/// A load of the input: read-only, and kept out of L1 where the target's PTX can say so.
+pub fn load_opcode(target: &Target, bytes: usize) -> String {
+    let hint = if target.name == "sm_80" { "" } else { ".NA" };
+    format!("LDG.E{hint}{}.CONSTANT", width(bytes))
+}
+
+/// A store of codes.
+pub fn store_opcode(bytes: usize) -> String {
+    format!("STG.E{}", width(bytes))
+}
+
+/// Loads are as wide as a vector, or the target's widest access, read-only and kept out of L1; stores are whole vectors of
+/// codes, and the scale.
+fn global_memory(wrong: &mut Violations, artifact: &Artifact, entry: &Entry, code: &[Instruction]) {
+    let vector = entry.elements_per_vector as usize * artifact.element.bytes();
+    let access = vector.min(artifact.target.vector_bytes);
+    let load = load_opcode(artifact.target, access);
     let loads = equal(code, &load);
     wrong.unless_equal("loads from global memory that are not the vectors'", starting(code, "LDG") - loads, 0);
 
-    let store = format!("STG.E{}", width(entry.elements_per_vector as usize));
+    let store = store_opcode(entry.elements_per_vector as usize);
     let scale = equal(code, "STG.E") - if store == "STG.E" { equal(code, &store) - 1 } else { 0 };
     wrong.unless_equal("stores of the scale", scale, 1);
     let stores = equal(code, &store) - usize::from(store == "STG.E");
@@ -170,26 +192,32 @@ fn calls(wrong: &mut Violations, math: MathMode, entry: &Entry, code: &[Instruct
     wrong.unless_equal("calls", calls.len(), slow_paths.iter().sum::<usize>() + allowed);
 }
 
-fn equal(code: &[Instruction], opcode: &str) -> usize {
+/// Atomic operations on global memory that return nothing.
+pub fn raises(code: &[Instruction]) -> usize {
+    starting(code, "RED.") + starting(code, "REDG.")
+}
+
+pub fn equal(code: &[Instruction], opcode: &str) -> usize {
     code.iter().filter(|i| i.opcode == opcode).count()
 }
 
-fn starting(code: &[Instruction], opcode: &str) -> usize {
+pub fn starting(code: &[Instruction], opcode: &str) -> usize {
     code.iter().filter(|i| i.opcode.starts_with(opcode)).count()
 }
 
+/// What was found against a contract.
 #[derive(Default)]
-struct Violations {
-    entry: &'static str,
-    found: Vec<String>,
+pub struct Violations {
+    pub entry: &'static str,
+    pub found: Vec<String>,
 }
 
 impl Violations {
-    fn add(&mut self, what: String) {
+    pub fn add(&mut self, what: String) {
         self.found.push(format!("{}: {what}", self.entry));
     }
 
-    fn unless_equal<T: PartialEq + Debug>(&mut self, what: &str, actual: T, expected: T) {
+    pub fn unless_equal<T: PartialEq + Debug>(&mut self, what: &str, actual: T, expected: T) {
         if actual != expected {
             self.add(format!("{what}: {actual:?}, expected {expected:?}"));
         }
