@@ -1,10 +1,12 @@
 //! One operation on either implementation, for a caller that chooses by one value and branches nowhere else.
 
 use crate::cpu::{self, Input, Params};
+use crate::spec::per_tensor::check_addresses;
 use crate::spec::per_token::DEFAULT_SM_COUNT;
 use crate::spec::per_token_extended::Layout;
 use crate::{
-    Backend, DeviceInfo, Element, Error, Extended, Kernel, MathMode, Quantizer, RawArgs, Shape, probe, quantizer,
+    Backend, DeviceInfo, Element, Error, Extended, Granularity, Kernel, MathMode, PerTensorArgs, Quantizer, RawArgs,
+    Scale, ScaledFp8Quant, Shape, probe, quantizer,
 };
 use half::{bf16, f16};
 use ptq_host::cust::sys::CUstream;
@@ -167,6 +169,133 @@ impl Executor {
             Element::Bf16 => unsafe { on_cpu::<bf16>(args, layout, params) },
             // SAFETY: as above.
             Element::F32 => unsafe { on_cpu::<f32>(args, layout, params) },
+        }
+    }
+}
+
+/// Operands of [`Executor::scaled_fp8_quant_raw`] by addresses.
+#[derive(Debug, Clone, Copy)]
+pub struct ScaledFp8QuantArgs {
+    /// Element type of `x`.
+    pub element: Element,
+    /// Address of `x[rows, hidden]`, contiguous, a multiple of the element's size.
+    pub x: u64,
+    /// Address of `q[rows_out, hidden]`, one byte each.
+    pub q: u64,
+    /// Address of the scales, f32, a multiple of 4: as many as [`crate::OutputShape::scales`] says, read with
+    /// [`Granularity::Static`], else written.
+    pub s: u64,
+    /// Rows of `x`.
+    pub rows: u64,
+    /// Elements per row.
+    pub hidden: u64,
+}
+
+impl Executor {
+    /// The reference's serving entry, `scaled_fp8_quant`, by addresses: [`ScaledFp8Quant`] says which quantization it is. Rows
+    /// of the outputs from `rows` on keep their bytes. Without rows nothing is written.
+    ///
+    /// ```
+    /// use per_token_quant_fp8::{Backend, Element, Executor, Granularity, ScaledFp8Quant, ScaledFp8QuantArgs};
+    ///
+    /// let executor = Executor::new(Some(Backend::Cpu))?;
+    /// let call = ScaledFp8Quant { num_token_padding: Some(2), ..ScaledFp8Quant::new(Granularity::PerTensor) };
+    /// let shape = call.output_shape(1, 4)?; // before there is any memory
+    /// assert_eq!((shape.rows_out, shape.scales), (2, 1));
+    /// let x = [7.0_f32, -3.5, 0.0, 1.75]; // x[1, 4]
+    /// let (mut q, mut s) = ([0xAA_u8; 8], [0.0_f32; 1]); // q[2, 4], s[1]
+    /// let args = ScaledFp8QuantArgs {
+    ///     element: Element::F32,
+    ///     x: x.as_ptr() as u64,
+    ///     q: q.as_mut_ptr() as u64,
+    ///     s: s.as_mut_ptr() as u64,
+    ///     rows: 1,
+    ///     hidden: 4,
+    /// };
+    /// // SAFETY: host memory of those shapes, which nobody else uses.
+    /// unsafe { executor.scaled_fp8_quant_raw(call, args, std::ptr::null_mut()) }?;
+    /// assert_eq!((q, s), ([0x7E, 0xF6, 0x00, 0x6E, 0xAA, 0xAA, 0xAA, 0xAA], [7.0 / 448.0]));
+    /// # Ok::<(), per_token_quant_fp8::Error>(())
+    /// ```
+    ///
+    /// # Safety
+    /// As [`Executor::quantize_raw`], for outputs of the shapes that [`ScaledFp8Quant::output_shape`] says. On a device, with
+    /// one scale for the tensor, as [`Quantizer::quantize_per_tensor_raw`].
+    ///
+    /// # Errors
+    /// - [`Error::Shape`]: those of [`ScaledFp8Quant::output_shape`]; alignment, overlap.
+    /// - On a device those of [`Quantizer::quantize_raw`] and [`Quantizer::quantize_per_tensor_raw`].
+    pub unsafe fn scaled_fp8_quant_raw(
+        &self,
+        call: ScaledFp8Quant,
+        args: ScaledFp8QuantArgs,
+        stream: CUstream,
+    ) -> Result<(), Error> {
+        let ScaledFp8QuantArgs { element, x, q, s, rows, hidden } = args;
+        let output = call.output_shape(rows, hidden)?;
+        let scale = match call.granularity {
+            Granularity::PerToken => {
+                let shape = Shape::padded(rows, output.rows_out, hidden)?;
+                let args = RawArgs { options: call.options, ..RawArgs::new(element, x, q, s, shape) };
+                // SAFETY: the caller's duties.
+                return unsafe { self.quantize_raw(args, stream) };
+            }
+            Granularity::PerTensor => Scale::Dynamic,
+            Granularity::Static => Scale::Static,
+        };
+        // `output_shape` found that the product fits. The rows after the input's are nobody's.
+        let elements = rows * hidden;
+        let args = PerTensorArgs { element, x, q, s, elements, scale, zero_scale: call.options.zero_rows };
+        match self {
+            // SAFETY: the caller's duties.
+            Self::Gpu(quantizer) => unsafe { quantizer.quantize_per_tensor_raw(args, stream) },
+            // SAFETY: the caller's duties.
+            Self::Cpu { math, .. } => unsafe { per_tensor_on_cpu(args, *math) },
+        }
+    }
+}
+
+/// # Safety
+/// - `x` and `q` are addresses of `elements` initialised elements, `s` of a scale; `q` is writable, and with
+///   [`Scale::Dynamic`] `s`.
+/// - During the call nothing else writes `x` or `s`, or reads or writes `q`; with [`Scale::Dynamic`] nothing else reads `s`.
+unsafe fn per_tensor_on_cpu(args: PerTensorArgs, math: MathMode) -> Result<(), Error> {
+    let PerTensorArgs { element, x, q, s, elements, .. } = args;
+    check_addresses(element, elements, x, q, s)?;
+    // Also because the addresses of nothing may be null.
+    if elements == 0 {
+        return Ok(());
+    }
+    tracing::debug!(backend = %Backend::Cpu, %math, scale = %args.scale, elements, "resolved a call");
+    match element {
+        // SAFETY: alignment and overlap were checked above; the rest is what the caller promises, here and below.
+        Element::F16 => unsafe { per_tensor_of::<f16>(args, math) },
+        // SAFETY: as above.
+        Element::Bf16 => unsafe { per_tensor_of::<bf16>(args, math) },
+        // SAFETY: as above.
+        Element::F32 => unsafe { per_tensor_of::<f32>(args, math) },
+    }
+}
+
+/// # Safety
+/// As [`per_tensor_on_cpu`], with at least one element of `T`; size, alignment and overlap are checked.
+unsafe fn per_tensor_of<T: Input>(args: PerTensorArgs, math: MathMode) -> Result<(), Error> {
+    let elements = args.elements as usize;
+    // SAFETY: the caller promises that many elements that nobody writes meanwhile; aligned, of any bits (`Input`).
+    let x = unsafe { slice::from_raw_parts(args.x as *const T, elements) };
+    // SAFETY: the caller promises that many bytes that nobody else uses meanwhile; `x` and `s` do not overlap them.
+    let q = unsafe { slice::from_raw_parts_mut(args.q as *mut u8, elements) };
+    let zero_scale = args.zero_scale;
+    match args.scale {
+        Scale::Static => {
+            // SAFETY: the caller promises a scale that nobody writes meanwhile; aligned.
+            let s = unsafe { *(args.s as *const f32) };
+            Ok(cpu::per_tensor::quantize_static(x, q, s, math, zero_scale)?)
+        }
+        Scale::Dynamic => {
+            // SAFETY: the caller promises a scale that nobody else uses meanwhile; aligned, apart from `x` and `q`.
+            let s = unsafe { &mut *(args.s as *mut f32) };
+            Ok(cpu::per_tensor::quantize_dynamic(x, q, s, math, zero_scale)?)
         }
     }
 }

@@ -14,6 +14,10 @@
 //! keep their bytes ([`Shape::padded`]). Rows may lie apart from each other and scales may be bounded, as vLLM does:
 //! [`Extended`], which other kernels serve.
 //!
+//! One scale for a whole tensor, the caller's or the tensor's: [`spec::per_tensor`] says what is computed,
+//! [`cpu::per_tensor`] computes it on the CPU. The reference's serving entry, which chooses between all three, is
+//! [`ScaledFp8Quant`].
+//!
 //! # On the CPU
 //!
 //! ```
@@ -72,20 +76,21 @@ pub use ptq_cpu as cpu;
 #[doc(inline)]
 pub use ptq_spec as spec;
 pub use ptq_spec::{
-    ComputeCapability, Dispatch, Element, Extended, Kernel, MIN_SCALE, MathMode, Options, Shape, ShapeError, TARGETS,
-    Target, ZeroRows,
+    ComputeCapability, Dispatch, Element, Extended, Granularity, Kernel, MIN_SCALE, MathMode, Options, OutputShape,
+    Scale, ScaledFp8Quant, Shape, ShapeError, TARGETS, Target, ZeroRows,
 };
 
 #[cfg(feature = "cuda")]
 pub use ptq_host::{
     Artifact, Artifacts, Backend, Bf16, Choice, DeviceInfo, Driver, DriverError, DriverVersion, Error, F16, GpuElement,
-    Image, Plan, PlanError, Prepared, Quantizer, RawArgs, cust, probe,
+    Image, PerTensorArgs, Plan, PlanError, Prepared, PreparedTensor, Quantizer, RawArgs, TensorChoice, TensorPass,
+    cust, probe,
 };
 
 #[cfg(feature = "cuda")]
 mod executor;
 #[cfg(feature = "cuda")]
-pub use executor::Executor;
+pub use executor::{Executor, ScaledFp8QuantArgs};
 
 #[cfg(feature = "cuda")]
 include!(concat!(env!("OUT_DIR"), "/artifacts.rs"));

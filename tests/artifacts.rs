@@ -240,3 +240,71 @@ fn conversions_are_one_per_pair() {
         }
     });
 }
+
+mod per_tensor {
+    //! The entries of per-tensor quantization.
+
+    use super::{body, count, ptx};
+    use per_token_quant_fp8::{ARTIFACTS, Artifact};
+    use ptq_spec::per_tensor::{ENTRIES, Entry, MAX_THREADS, Pass};
+    use ptq_spec::{Kernel, MathMode};
+
+    fn each_entry(check: impl Fn(&Artifact, &Entry, &str, &str)) {
+        let mut entries = 0;
+        for artifact in ARTIFACTS.as_slice().iter().filter(|artifact| artifact.kernel == Kernel::PerTensor) {
+            let ptx = ptx(artifact);
+            for entry in ENTRIES {
+                let name = format!("{} {}", artifact.stem(), entry.name);
+                check(artifact, entry, body(&ptx, entry.name), &name);
+                entries += 1;
+            }
+        }
+        assert!(entries > 0, "there are artifacts");
+    }
+
+    #[test]
+    fn launch_bounds_registers_and_barriers() {
+        each_entry(|_, entry, text, name| {
+            let bound = format!(".maxntid {MAX_THREADS}");
+            assert!(text.lines().any(|line| line == bound), "{name}: no `{bound}`");
+            assert_eq!(count(text, ".local"), 0, "{name} uses local memory");
+            assert_eq!(count(text, "bar.sync") + count(text, "barrier."), entry.pass.barriers(), "{name}: barriers");
+        });
+    }
+
+    #[test]
+    fn arithmetic_is_the_modes() {
+        each_entry(|artifact, entry, text, name| {
+            let fast = artifact.math == MathMode::Fast;
+            let of = |pass, math| usize::from(entry.pass == pass && artifact.math == math);
+            let (absmax, quantize) = (Pass::Absmax, Pass::Quantize);
+            assert_eq!(count(text, "rcp.approx.ftz.f32"), of(quantize, MathMode::Fast), "{name}: approximate");
+            assert_eq!(count(text, ".approx"), of(quantize, MathMode::Fast), "{name}: approximate instructions");
+            assert_eq!(count(text, "rcp.rn.f32"), of(quantize, MathMode::Precise), "{name}: rounded reciprocals");
+            assert_eq!(count(text, "div.rn.f32"), of(absmax, MathMode::Precise), "{name}: rounded divisions");
+            assert_eq!(count(text, "0f3B124925"), of(absmax, MathMode::Fast), "{name}: products with 1/448");
+            for foreign in ["fma.", "mad.f32", "mad.rn", "f32x2", ".f64", "sqrt", "rsqrt"] {
+                assert_eq!(count(text, foreign), 0, "{name}: {foreign}");
+            }
+            for operation in ["mul.rn", "mul", "max", "min", "setp.eq", "setp.neu"] {
+                let kept = count(text, &format!("{operation}.f32"));
+                assert!(!fast || kept == 0, "{name}: {operation}.f32 keeps subnormals");
+            }
+            assert!(fast || count(text, ".ftz") == 0, "{name}: flushes");
+        });
+    }
+
+    #[test]
+    fn the_scale_is_raised_once_and_read_once() {
+        each_entry(|artifact, entry, text, name| {
+            let raises = usize::from(entry.pass == Pass::Absmax);
+            assert_eq!(count(text, "red.global.max.u32 "), raises, "{name}: raises");
+            let atomics =
+                text.lines().filter(|line| ["red.", "atom."].iter().any(|op| line.contains(&format!("\t{op}"))));
+            assert_eq!(atomics.count(), raises, "{name}: other atomics");
+            let scale = if artifact.orders_grids() { "ld.global.b32 " } else { "ld.global.nc.b32 " };
+            assert!(count(text, scale) + raises >= 1, "{name}: no load of the scale");
+            assert_eq!(count(text, "st.global") == 0, entry.pass == Pass::Absmax, "{name}: stores");
+        });
+    }
+}

@@ -12,8 +12,8 @@ use per_token_quant_fp8::cust::memory::{CopyDestination, DeviceBuffer};
 use per_token_quant_fp8::cust::stream::{Stream, StreamFlags};
 use per_token_quant_fp8::cust::sys::{self, CUresult};
 use per_token_quant_fp8::{
-    ARTIFACTS, Artifact, Artifacts, Backend, Element, Error, Image, Kernel, MathMode, Quantizer, RawArgs,
-    Shape, Target, probe,
+    ARTIFACTS, Artifact, Artifacts, Backend, Element, Error, Image, Kernel, MathMode, Quantizer, RawArgs, Shape,
+    Target, probe,
 };
 use ptq_suite::random_rows;
 use std::error;

@@ -1,4 +1,4 @@
-//! Bit-exact CPU implementation of per-token quantization.
+//! Bit-exact CPU implementation of per-token quantization, and of [per-tensor](per_tensor) quantization.
 //!
 //! `x[rows, hidden]` of f16, bf16 or f32 becomes E4M3 codes `q[rows_out, hidden]`, one byte each, and scales
 //! `s[rows_out]` in f32; `q * s` dequantizes. Both [`MathMode`](ptq_spec::MathMode)s, on any machine.
@@ -15,6 +15,7 @@ pub mod e4m3;
 mod input;
 mod isa;
 mod params;
+pub mod per_tensor;
 mod per_token;
 mod row;
 mod rows;

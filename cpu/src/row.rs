@@ -31,12 +31,25 @@ pub(crate) fn quantize<T: Input>(x: &[T], q: &mut [u8], rule: Rule) -> f32 {
     let (s, inv) = scale_and_inverse(absmax, rule);
     if largest < T::INFINITE_MAGNITUDE && s >= TINY && absmax <= rule.bounds.upper {
         encode(x, q, |x| x.widen_finite() * inv);
-    } else if rule.math == MathMode::Precise {
-        encode(x, q, |x| clamp(x.widen_bits() * inv));
     } else {
-        encode(x, q, |x| clamp(flush(x.widen_bits()) * inv));
+        encode_by(x, q, inv, rule.math);
     }
     s
+}
+
+/// The absmax of part of a tensor; a NaN never raises it.
+#[inline(always)]
+pub(crate) fn absmax<T: Input>(x: &[T]) -> f32 {
+    T::from_magnitude(max(x, magnitude_of_number)).widen()
+}
+
+/// Quantizes part of a tensor by an inverse of its scale, any number.
+#[inline(always)]
+pub(crate) fn encode_by<T: Input>(x: &[T], q: &mut [u8], inv: f32, math: MathMode) {
+    match math {
+        MathMode::Precise => encode(x, q, |x| clamp(x.widen_bits() * inv)),
+        MathMode::Fast => encode(x, q, |x| clamp(flush(x.widen_bits()) * inv)),
+    }
 }
 
 /// The largest magnitude in one row; a loop, for a call of `fold` may stay one and lose the instruction set.

@@ -85,7 +85,7 @@ fn quantize_row<T: Input>(x: &[T], q: &mut [u8], rule: Rule) -> f32 {
 }
 
 /// `x` as f32; in fast mode without subnormals.
-fn widen<T: Input>(x: T, math: MathMode) -> f32 {
+pub(crate) fn widen<T: Input>(x: T, math: MathMode) -> f32 {
     match math {
         MathMode::Precise => x.widen(),
         MathMode::Fast => flush(x.widen()),
@@ -94,24 +94,33 @@ fn widen<T: Input>(x: T, math: MathMode) -> f32 {
 
 /// The scale of a row and what its elements are multiplied by.
 pub(crate) fn scale_and_inverse(absmax: f32, rule: Rule) -> (f32, f32) {
-    let Rule { math, guard, bounds: Bounds { upper, min_scale } } = rule;
-    let s = match math {
+    let s = scale(absmax, rule.math, rule.bounds);
+    (s, inverse(s, rule.math, rule.guard))
+}
+
+/// The scale of that absmax.
+pub(crate) fn scale(absmax: f32, math: MathMode, Bounds { upper, min_scale }: Bounds) -> f32 {
+    match math {
         MathMode::Precise => (absmax.min(upper) / E4M3_MAX).max(min_scale),
         MathMode::Fast => {
             let capped = flush(absmax).min(flush(upper));
             flush(capped * f32::from_bits(RCP_E4M3_MAX_BITS)).max(flush(min_scale))
         }
-    };
-    let inv = match math {
-        _ if guard && s == 0.0 => 0.0,
+    }
+}
+
+/// What elements under the scale `s`, any number, are multiplied by. `guard`: a scale of 0 has the inverse 0.
+pub(crate) fn inverse(s: f32, math: MathMode, guard: bool) -> f32 {
+    match math {
+        MathMode::Precise if guard && s == 0.0 => 0.0,
         MathMode::Precise => 1.0 / s,
+        MathMode::Fast if guard && flush(s) == 0.0 => 0.0,
         MathMode::Fast => f32::from_bits(rcp::rcp_approx_ftz(s.to_bits())),
-    };
-    (s, inv)
+    }
 }
 
 /// `x * inv`, rounded once.
-fn product(x: f32, inv: f32, math: MathMode) -> f32 {
+pub(crate) fn product(x: f32, inv: f32, math: MathMode) -> f32 {
     match math {
         MathMode::Precise => x * inv,
         MathMode::Fast => flush(x * inv),
@@ -119,7 +128,7 @@ fn product(x: f32, inv: f32, math: MathMode) -> f32 {
 }
 
 /// `v` between -448 and 448; NaN becomes 448.
-fn clamp(v: f32) -> f32 {
+pub(crate) fn clamp(v: f32) -> f32 {
     if v.is_nan() { E4M3_MAX } else { v.clamp(-E4M3_MAX, E4M3_MAX) }
 }
 

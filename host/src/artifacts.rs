@@ -71,7 +71,7 @@ impl Artifacts {
     ///
     /// # Safety
     /// Every PTX and cubin is what `cargo xtask kernels` builds from kernels of the contract: the runtime launches their
-    /// entries with the arguments that `ptq_spec::per_token::Entry` lists.
+    /// entries with the arguments that `ptq_spec::per_token::Entry` and `ptq_spec::per_tensor::Entry` list.
     pub const unsafe fn new(table: &'static [Artifact]) -> Self {
         Self(table)
     }

@@ -37,6 +37,7 @@ unsafe extern "C" {
     ) -> Code;
     fn cuModuleGetFunction(function: *mut CUfunction, module: CUmodule, name: *const c_char) -> Code;
     fn cuStreamSynchronize(stream: CUstream) -> Code;
+    fn cuMemsetD32Async(address: u64, value: c_uint, words: usize, stream: CUstream) -> Code;
 }
 
 const SUCCESS: Code = 0;
@@ -295,6 +296,16 @@ pub(crate) unsafe fn module_function(module: CUmodule, name: &CStr) -> Result<CU
 pub(crate) unsafe fn synchronize(stream: CUstream) -> Result<(), Error> {
     // SAFETY: as the caller promises.
     check("cuStreamSynchronize", unsafe { cuStreamSynchronize(stream) })
+}
+
+/// Enqueues that the 32-bit word at `address` becomes zero.
+///
+/// # Safety
+/// `address` is a multiple of 4 and of memory that the current context's device writes; nothing else touches the word until
+/// that is done. `stream` is null or a stream of that context.
+pub(crate) unsafe fn set_zero(address: u64, stream: CUstream) -> Result<(), Error> {
+    // SAFETY: as the caller promises.
+    check("cuMemsetD32Async", unsafe { cuMemsetD32Async(address, 0, 1, stream) })
 }
 
 #[cfg(test)]

@@ -2,7 +2,6 @@
 
 use crate::device::{DeviceInfo, DriverVersion};
 use crate::{Backend, DriverError};
-use ptq_spec::per_token::KERNEL;
 use ptq_spec::{ComputeCapability, MathMode, ShapeError, TARGETS};
 use std::path::{Path, PathBuf};
 
@@ -39,7 +38,7 @@ pub enum Error {
     NoContext,
     /// The calling thread's context is another than the quantizer's.
     #[error(
-        "{KERNEL}: the current CUDA context is not the one that was current at Quantizer::new (device {}); make that one \
+        "the current CUDA context is not the one that was current at Quantizer::new (device {}); make that one \
          current on this thread, or create a quantizer here", device.ordinal
     )]
     ContextMismatch {
@@ -47,9 +46,7 @@ pub enum Error {
         device: Box<DeviceInfo>,
     },
     /// An operand is not in device memory.
-    #[error(
-        "{KERNEL}: `{operand}` at address {address:#x} is not device memory, expected a buffer on the device; copy it there"
-    )]
+    #[error("`{operand}` at address {address:#x} is not device memory, expected a buffer on the device; copy it there")]
     NotDeviceMemory {
         /// The operand.
         operand: &'static str,
@@ -57,7 +54,7 @@ pub enum Error {
         address: u64,
     },
     /// An operand lies on another device than the quantizer's.
-    #[error("{KERNEL}: `{operand}` is on device {actual}, expected device {expected}; copy it there")]
+    #[error("`{operand}` is on device {actual}, expected device {expected}; copy it there")]
     WrongDevice {
         /// The operand.
         operand: &'static str,
@@ -68,7 +65,7 @@ pub enum Error {
     },
     /// An operand was allocated in another context than the quantizer's, of the same device.
     #[error(
-        "{KERNEL}: `{operand}` was allocated in another CUDA context than the quantizer's, expected the context that was \
+        "`{operand}` was allocated in another CUDA context than the quantizer's, expected the context that was \
          current at Quantizer::new; allocate it there, or create a quantizer in its context"
     )]
     WrongContext {
@@ -83,7 +80,7 @@ pub enum Error {
     },
     /// A quantizer of device buffers was told to take the CPU.
     #[error(
-        "{KERNEL}: backend cpu works on host memory, this call is on the device; choose auto, aot or jit by PTQ_BACKEND or \
+        "backend cpu works on host memory, this call is on the device; choose auto, aot or jit by PTQ_BACKEND or \
          with_backend, or give the CPU implementation host buffers"
     )]
     CpuBackend,

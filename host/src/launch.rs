@@ -3,6 +3,7 @@
 use crate::Error;
 use crate::driver::{self, Code};
 use crate::modules::Function;
+use crate::tensor_policy::TensorPass;
 use cust::sys::{CUfunction, CUstream};
 use ptq_spec::per_token_extended::Bounds;
 use std::ffi::{c_int, c_uint, c_void};
@@ -168,40 +169,96 @@ impl Launch {
                 (&raw mut first_row).cast(),
                 (&raw mut device_rows).cast(),
             ];
+            let arguments = arguments.as_mut_ptr();
             // SAFETY: as the caller promises; `arguments` points to the values that an entry takes, at least.
-            unsafe { self.launch(chunk.ctas, stream, &mut arguments) }?;
+            unsafe { launch(self.function, chunk.ctas, self.threads, self.programmatic, stream, arguments) }?;
         }
         Ok(())
     }
+}
 
-    /// Launches one grid.
+/// Everything that a per-tensor call needs, checked.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct TensorLaunch {
+    /// The kernel that takes the absmax; `None`: the scale is given.
+    pub absmax: Option<(Function, TensorPass)>,
+    /// The kernel that quantizes.
+    pub quantize: (Function, TensorPass),
+    /// Device address of `x[elements]`.
+    pub x: u64,
+    /// Device address of `q[elements]`.
+    pub q: u64,
+    /// Device address of the scale.
+    pub s: u64,
+    pub elements: u64,
+    pub guard: bool,
+}
+
+impl TensorLaunch {
+    /// Enqueues the kernels; on an error some of them may be enqueued.
     ///
     /// # Safety
-    /// As [`Launch::enqueue`]; `arguments` points to the values that the entry takes.
-    unsafe fn launch(&self, ctas: u32, stream: CUstream, arguments: &mut [*mut c_void]) -> Result<(), Error> {
-        let function = self.function.raw();
-        let arguments = arguments.as_mut_ptr();
-        if !self.programmatic {
-            // SAFETY: as the caller promises; the driver copies the arguments before it returns.
-            let code = unsafe {
-                cuLaunchKernel(function, ctas, 1, 1, self.threads, 1, 1, 0, stream, arguments, ptr::null_mut())
-            };
-            return driver::check("cuLaunchKernel", code);
+    /// - The current context is that of the functions, and `stream` is null or a stream of it.
+    /// - The addresses are as the fields say, and nothing else writes `x` or `s` or touches `q` until the kernels are done.
+    /// - The entries suit the addresses ([`ptq_spec::per_tensor::Entry::suits`]).
+    pub unsafe fn enqueue(&self, stream: CUstream) -> Result<(), Error> {
+        if self.absmax.is_some() {
+            // The kernel's CTAs raise the scale, from zero.
+            // SAFETY: `s` is the address of a scale, which nobody else touches, as the caller promises.
+            unsafe { driver::set_zero(self.s, stream) }?;
         }
-        let mut attribute = LaunchAttribute::PROGRAMMATIC;
-        let config = LaunchConfig {
-            grid: [ctas, 1, 1],
-            block: [self.threads, 1, 1],
-            shared_bytes: 0,
-            stream,
-            attributes: &mut attribute,
-            attribute_count: 1,
-        };
-        // Every driver that runs such kernels has this function: both came with CUDA 11.8.
-        // SAFETY: as above; `config` and the one attribute that it names outlive the call.
-        let code = unsafe { cuLaunchKernelEx(&config, function, arguments, ptr::null_mut()) };
-        driver::check("cuLaunchKernelEx", code)
+        for (function, pass) in self.absmax.into_iter().chain([self.quantize]) {
+            // The order and the types of `ptq_spec::per_tensor::Entry`.
+            let (mut x, mut q, mut s, mut elements) = (self.x, self.q, self.s, self.elements);
+            let mut guard = u32::from(self.guard);
+            let mut arguments: [*mut c_void; 5] = [
+                (&raw mut x).cast(),
+                (&raw mut q).cast(),
+                (&raw mut s).cast(),
+                (&raw mut elements).cast(),
+                (&raw mut guard).cast(),
+            ];
+            // SAFETY: as the caller promises; `arguments` points to the five values that every entry takes.
+            unsafe { launch(function, pass.ctas, pass.threads, false, stream, arguments.as_mut_ptr()) }?;
+        }
+        Ok(())
     }
+}
+
+/// Enqueues one grid.
+///
+/// # Safety
+/// - The current context is that of `function`, and `stream` is null or a stream of it.
+/// - `arguments` points to pointers to the values that the kernel takes, and what they name is the kernel's until it is
+///   done.
+unsafe fn launch(
+    function: Function,
+    ctas: u32,
+    threads: u32,
+    programmatic: bool,
+    stream: CUstream,
+    arguments: *mut *mut c_void,
+) -> Result<(), Error> {
+    let function = function.raw();
+    if !programmatic {
+        // SAFETY: as the caller promises; the driver copies the values before it returns.
+        let code =
+            unsafe { cuLaunchKernel(function, ctas, 1, 1, threads, 1, 1, 0, stream, arguments, ptr::null_mut()) };
+        return driver::check("cuLaunchKernel", code);
+    }
+    let mut attribute = LaunchAttribute::PROGRAMMATIC;
+    let config = LaunchConfig {
+        grid: [ctas, 1, 1],
+        block: [threads, 1, 1],
+        shared_bytes: 0,
+        stream,
+        attributes: &mut attribute,
+        attribute_count: 1,
+    };
+    // Every driver that runs such kernels has this function: both came with CUDA 11.8.
+    // SAFETY: as above; `config` and the one attribute that it names outlive the call.
+    let code = unsafe { cuLaunchKernelEx(&config, function, arguments, ptr::null_mut()) };
+    driver::check("cuLaunchKernelEx", code)
 }
 
 /// Splits `rows` into grids of at most `grid_limit` CTAs of `rows_per_cta` rows.

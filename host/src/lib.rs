@@ -1,4 +1,4 @@
-//! GPU runtime: per-token FP8 quantization of device buffers through the CUDA driver.
+//! GPU runtime: per-token and per-tensor FP8 quantization of device buffers through the CUDA driver.
 //!
 //! [`Quantizer::new`] looks at the device of the current context. [`Quantizer::prepare`] checks shape, alignment, overlap
 //! and place of three buffers and returns a [`Prepared`] that borrows them; [`Prepared::run`] launches it. An engine that
@@ -9,6 +9,9 @@
 //! own: [`ptq_spec::Kernel::PerTokenExtended`] is what to [load](Quantizer::load) for them. What the bounds share with
 //! vLLM's, and what not, is said there.
 //!
+//! One scale for a whole tensor, given or the tensor's: [`Quantizer::prepare_per_tensor`] and
+//! [`Quantizer::quantize_per_tensor_raw`], of which everything below holds too.
+//!
 //! The crate embeds no kernels: whoever links it hands over a table of [`Artifacts`].
 //!
 //! # Streams, capture and threads
@@ -17,9 +20,10 @@
 //!   wait for nothing, allocate nothing and leave nothing in another stream. [`Prepared::run`] waits for the default
 //!   stream, then for its own. The stream may be the legacy default stream (null or `CU_STREAM_LEGACY`, 0x1), the calling
 //!   thread's (`CU_STREAM_PER_THREAD`, 0x2), or a blocking or non-blocking one of the quantizer's context.
-//! - A stream may be captured into a CUDA graph: a call becomes one kernel node for each grid, with the addresses and
-//!   the shape of that call. A replay reads what is at the addresses by then, the count at [`RawArgs::device_rows`]
-//!   included. Loading is not allowed during a capture, so call [`Quantizer::load`] before, for each element type.
+//! - A stream may be captured into a CUDA graph: a call becomes one kernel node for each grid, after a memset node where
+//!   it takes a tensor's absmax, with the addresses and the shape of that call. A replay reads what is at the addresses by
+//!   then, the count at [`RawArgs::device_rows`] included. Loading is not allowed during a capture, so call
+//!   [`Quantizer::load`] before, for each operation and element type.
 //! - A [`Quantizer`] is shared by threads, by reference or as clones. The context has to be current on each of them.
 //! - Each context has quantizers of its own. Memory belongs to the context it was allocated in: [`Quantizer::prepare`]
 //!   refuses that of another device ([`Error::WrongDevice`]) and of another context of the same device
@@ -62,8 +66,10 @@
 //! | file | holds |
 //! |---|---|
 //! | `per_token.rs` | the operation, plain and extended: checks, [`Prepared`], the raw entry |
+//! | `per_tensor.rs` | the same of per-tensor quantization |
 //! | `quantizer.rs` | what a caller may choose, and the context it is bound to |
 //! | `policy.rs` | which kernel entry with how many threads: a table, and the checks of a forced choice |
+//! | `tensor_policy.rs` | which entries of per-tensor quantization in which grids |
 //! | `selection.rs` | which artifact through which backend |
 //! | `artifacts.rs` | the table of compiled kernels |
 //! | `image.rs` | what an artifact holds for the driver, as it is or compressed |
@@ -86,10 +92,12 @@ mod error;
 mod image;
 mod launch;
 mod modules;
+mod per_tensor;
 mod per_token;
 mod policy;
 mod quantizer;
 mod selection;
+mod tensor_policy;
 
 pub use artifacts::{Artifact, Artifacts};
 pub use cust;
@@ -98,7 +106,9 @@ pub use driver::DriverError;
 pub use element::{Bf16, F16, GpuElement};
 pub use error::{Error, PlanError};
 pub use image::Image;
+pub use per_tensor::{PerTensorArgs, PreparedTensor, TensorChoice};
 pub use per_token::{Choice, Prepared, RawArgs};
 pub use policy::Plan;
 pub use quantizer::Quantizer;
 pub use selection::Backend;
+pub use tensor_policy::TensorPass;

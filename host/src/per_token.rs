@@ -225,7 +225,7 @@ impl Quantizer {
     }
 
     /// Checks that an operand is memory of the quantizer's device that its context may access.
-    fn check_place(&self, operand: &'static str, address: u64) -> Result<(), Error> {
+    pub(crate) fn check_place(&self, operand: &'static str, address: u64) -> Result<(), Error> {
         self.check_placed(operand, address, driver::memory_place(address)?)
     }
 

@@ -33,8 +33,9 @@ pub struct Quantizer {
     plan: Option<Plan>,
     grid_limit: u32,
     programmatic: bool,
-    /// Modules in use, by operation and element type: a short cut past the locks of the cache of all modules.
-    modules: [[OnceLock<&'static Module>; Element::ALL.len()]; Kernel::ALL.len()],
+    /// Modules in use, by operation and element type: a short cut past the locks of the cache of all modules. Clones share it
+    /// until they choose other modules.
+    modules: Arc<[[OnceLock<&'static Module>; Element::ALL.len()]; Kernel::ALL.len()]>,
 }
 
 /// What a caller took out of the policy's hands.

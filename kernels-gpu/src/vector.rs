@@ -41,6 +41,15 @@ pub struct Words<T, const WORDS: usize>([u32; WORDS], PhantomData<T>);
 #[derive(Clone, Copy)]
 pub struct Single<T>(u32, PhantomData<T>);
 
+/// [`Words`] of that many elements.
+macro_rules! words {
+    ($element:ty, $elements:tt) => {
+        $crate::vector::Words<$element, { $elements / <$element as $crate::element::Element>::PER_WORD }>
+    };
+}
+
+pub(crate) use words;
+
 impl<T: Element, const WORDS: usize> Words<T, WORDS> {
     #[inline(always)]
     fn widen(self, element: usize) -> f32 {

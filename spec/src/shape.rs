@@ -107,10 +107,18 @@ impl Shape {
 /// # Errors
 /// [`ShapeError::Misaligned`], [`ShapeError::Overlap`].
 pub fn check_spans(spans: &[Span]) -> Result<(), ShapeError> {
+    check_spans_of(KERNEL, spans)
+}
+
+/// [`check_spans`] for another operation than per-token quantization, which errors then name.
+///
+/// # Errors
+/// Those of [`check_spans`].
+pub fn check_spans_of(kernel: &'static str, spans: &[Span]) -> Result<(), ShapeError> {
     for span in spans {
         if !span.address.is_multiple_of(span.align) {
             return Err(ShapeError::Misaligned {
-                kernel: KERNEL,
+                kernel,
                 operand: span.operand,
                 expected: span.align,
                 actual: span.address,
@@ -122,7 +130,7 @@ pub fn check_spans(spans: &[Span]) -> Result<(), ShapeError> {
             let (first, second) = if a.address <= b.address { (a, b) } else { (b, a) };
             // By the distance of the starts: an end may lie beyond the address space.
             if second.bytes > 0 && second.address - first.address < first.bytes {
-                return Err(ShapeError::Overlap { kernel: KERNEL, operand: a.operand, other: b.operand });
+                return Err(ShapeError::Overlap { kernel, operand: a.operand, other: b.operand });
             }
         }
     }
@@ -130,7 +138,16 @@ pub fn check_spans(spans: &[Span]) -> Result<(), ShapeError> {
 }
 
 const fn check_len(operand: &'static str, expected: u64, actual: u64) -> Result<(), ShapeError> {
-    if expected == actual { Ok(()) } else { Err(ShapeError::Len { kernel: KERNEL, operand, expected, actual }) }
+    check_len_of(KERNEL, operand, expected, actual)
+}
+
+pub(crate) const fn check_len_of(
+    kernel: &'static str,
+    operand: &'static str,
+    expected: u64,
+    actual: u64,
+) -> Result<(), ShapeError> {
+    if expected == actual { Ok(()) } else { Err(ShapeError::Len { kernel, operand, expected, actual }) }
 }
 
 #[cfg(test)]

@@ -8,9 +8,9 @@ use ptq_spec::{Element, Extended, Shape};
 use std::sync::Arc;
 
 /// What rows beyond the input's, gaps between rows, and guards, hold before and must hold after.
-const UNTOUCHED_CODE: u8 = 0xA5;
+pub(crate) const UNTOUCHED_CODE: u8 = 0xA5;
 /// The same for scales: no scale is negative.
-const UNTOUCHED_SCALE: f32 = -1234.5;
+pub(crate) const UNTOUCHED_SCALE: f32 = -1234.5;
 
 /// An input `x[rows, hidden]`, with the gaps between its rows. They and its guards are infinite: reading one as an
 /// element shows in the scale.
@@ -31,6 +31,15 @@ impl Tensor {
             Self::F16(_) => Element::F16,
             Self::Bf16(_) => Element::Bf16,
             Self::F32(_) => Element::F32,
+        }
+    }
+
+    /// Elements by which the operand was moved in its buffer.
+    pub(crate) fn offset(&self) -> usize {
+        match self {
+            Self::F16(x) => x.offset(),
+            Self::Bf16(x) => x.offset(),
+            Self::F32(x) => x.offset(),
         }
     }
 
@@ -115,12 +124,7 @@ impl Case {
 
     /// Bytes by which `x` and `q` lie off a vector's alignment, in buffers that are themselves aligned.
     pub fn offsets(&self) -> (usize, usize) {
-        let elements = match &*self.x {
-            Tensor::F16(x) => x.offset(),
-            Tensor::Bf16(x) => x.offset(),
-            Tensor::F32(x) => x.offset(),
-        };
-        (elements * self.x.element().bytes(), self.q_offset)
+        (self.x.offset() * self.x.element().bytes(), self.q_offset)
     }
 
     /// Bytes that the call reads and writes at least.

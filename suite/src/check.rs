@@ -6,7 +6,7 @@ use std::error::Error;
 use std::fmt;
 
 /// Cases whose failure [`run`] describes before it stops.
-const MAX_FAILURES: usize = 16;
+pub(crate) const MAX_FAILURES: usize = 16;
 
 /// Something that quantizes.
 pub trait Implementation {
@@ -194,8 +194,8 @@ pub fn check(implementation: &dyn Implementation, oracle: Oracle, case: &Case) -
     let mut actual = expected.clone();
     actual.complement(case);
     let ran = implementation.quantize(case, &mut actual).map_err(Reason::Refused);
-    ran.and_then(|()| compare(case, "s", &expected.s, &actual.s, f32::to_bits))
-        .and_then(|()| compare(case, "q", &expected.q, &actual.q, u32::from))
+    ran.and_then(|()| compare("s", &expected.s, &actual.s, f32::to_bits, |index| place(case, "s", index)))
+        .and_then(|()| compare("q", &expected.q, &actual.q, u32::from, |index| place(case, "q", index)))
         .map_err(|reason| failure(actual.kernel, reason))
 }
 
@@ -213,13 +213,13 @@ fn expected(oracle: Oracle, case: &Case) -> Result<Output, ShapeError> {
     Ok(out)
 }
 
-/// Compares the bits of one output, guards and all.
-fn compare<T: Copy>(
-    case: &Case,
+/// Compares the bits of one output, guards and all; `place`: what lies at so many elements from its start.
+pub(crate) fn compare<T: Copy>(
     operand: &'static str,
     expected: &Buffer<T>,
     actual: &Buffer<T>,
     bits: impl Fn(T) -> u32,
+    place: impl Fn(isize) -> Place,
 ) -> Result<(), Reason> {
     let pairs = || expected.whole().iter().zip(actual.whole()).map(|(&e, &a)| (bits(e), bits(a)));
     let differing = pairs().filter(|(e, a)| e != a).count();
@@ -230,7 +230,7 @@ fn compare<T: Copy>(
         operand,
         differing,
         total: expected.operand().len(),
-        place: place(case, operand, at as isize - expected.range().start as isize),
+        place: place(at as isize - expected.range().start as isize),
         expected: expected_bits,
         actual: actual_bits,
     })))

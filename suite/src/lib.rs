@@ -5,6 +5,8 @@
 //! Bytes are compared, never values: outputs are poisoned with the complement of what is expected, so that an element
 //! left unwritten fails, and every buffer lies between guards, so that a write beyond it fails too.
 //!
+//! Per-tensor quantization has a suite of its own in [`per_tensor`], of the same making.
+//!
 //! ```
 //! use ptq_suite::{Budget, FAMILIES, Oracle, cpu, run};
 //!
@@ -23,6 +25,7 @@ pub mod cpu;
 mod family;
 mod fill;
 pub mod golden;
+pub mod per_tensor;
 mod property;
 mod sample;
 

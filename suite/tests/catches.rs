@@ -254,3 +254,76 @@ fn a_run_stops_after_sixteen_failures() {
     let failures = run(&refusing, Oracle::Scalar, std::iter::repeat_with(case)).unwrap_err();
     assert_eq!((failures.cases, failures.failures.len()), (16, 16));
 }
+
+mod per_tensor {
+    //! The same of per-tensor calls.
+
+    use ptq_suite::per_tensor::{Call, FAMILIES, PerTensor, cases, check, cpu, run};
+    use ptq_suite::{Budget, Failure, Mismatch, Oracle, Output, Reason};
+    use std::error::Error;
+
+    /// The scalar implementation, then `spoil`; without it nothing.
+    struct Spoiled<F>(Option<F>);
+
+    impl<F: Fn(&Call, &mut Output)> PerTensor for Spoiled<F> {
+        fn name(&self) -> String {
+            "spoiled".into()
+        }
+
+        fn quantize(&self, call: &Call, out: &mut Output) -> Result<(), Box<dyn Error>> {
+            if let Some(spoil) = &self.0 {
+                cpu::Scalar.quantize(call, out)?;
+                spoil(call, out);
+            }
+            Ok(())
+        }
+    }
+
+    const SMALL: Budget = Budget { rows: usize::MAX, elements: 1 << 12 };
+
+    fn mismatch(subject: &dyn PerTensor, call: &Call) -> Mismatch {
+        match check(subject, Oracle::Scalar, call) {
+            Err(Failure { reason: Reason::Bits(mismatch), .. }) => *mismatch,
+            other => panic!("expected a mismatch, got {other:?}"),
+        }
+    }
+
+    #[test]
+    fn every_family_has_small_calls_which_the_oracle_passes() {
+        for family in FAMILIES {
+            let calls: Vec<_> = family.calls(Budget { elements: 1 << 16, ..SMALL }).collect();
+            run(&cpu::Scalar, Oracle::Scalar, calls).unwrap_or_else(|failures| panic!("{}: {failures}", family.name));
+        }
+    }
+
+    #[test]
+    fn nothing_written() {
+        let nothing = Spoiled(None::<fn(&Call, &mut Output)>);
+        for call in cases::sizes(SMALL).filter(|call| call.elements() > 0) {
+            let mismatch = mismatch(&nothing, &call);
+            let all = if mismatch.operand == "q" { call.elements() } else { 1 };
+            assert_eq!(mismatch.differing, all, "{}", call.name);
+        }
+    }
+
+    #[test]
+    fn one_code_a_guard_and_the_given_scale() {
+        let call = cases::sizes(SMALL).find(|call| call.elements() == 33).expect("there is such a call");
+        let last = mismatch(
+            &Spoiled(Some(|call: &Call, out: &mut Output| out.q.operand_mut()[call.elements() - 1] ^= 1)),
+            &call,
+        );
+        assert_eq!((last.operand, last.differing), ("q", 1));
+        let beyond = mismatch(
+            &Spoiled(Some(|_: &Call, out: &mut Output| {
+                let end = out.q.range().end;
+                out.q.whole_mut()[end] ^= 1;
+            })),
+            &call,
+        );
+        assert_eq!((beyond.operand, beyond.differing), ("q", 1));
+        // A static scale is the caller's.
+        let scale = mismatch(&Spoiled(Some(|_: &Call, out: &mut Output| out.s.operand_mut()[0] *= 2.0)), &call);
+        assert_eq!((scale.operand, scale.differing), ("s", 1));
+    }
+}

@@ -1,6 +1,6 @@
 //! How much of the suite runs: all of it, or with `PTQ_SHORT=1` the short form, for tools under which a launch takes long.
 
-use ptq_suite::{Budget, Case};
+use ptq_suite::Budget;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Form {
@@ -23,7 +23,7 @@ impl Form {
 
     /// In the short form every fifth case: they come in twos, threes and fours of math modes, element types and options, so
     /// that five meets all of them.
-    pub fn some(self, cases: impl Iterator<Item = Case>) -> impl Iterator<Item = Case> {
+    pub fn some<C>(self, cases: impl Iterator<Item = C>) -> impl Iterator<Item = C> {
         cases.step_by(match self {
             Self::Whole => 1,
             Self::Short => 5,

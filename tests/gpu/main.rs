@@ -20,6 +20,7 @@ mod graph;
 mod large;
 mod loading;
 mod neighbours;
+mod per_tensor;
 mod reference;
 mod sglang;
 mod streams;
@@ -147,12 +148,14 @@ fn tests(device: &DeviceInfo) -> Vec<Test> {
     let form = Form::of_environment();
     let variations = variation::all(device, form);
     let suite = suite::tests(&variations, form).into_iter().chain(entries::tests(&variations, form));
+    let suite = suite.chain(per_tensor::tests(&variations, form));
     if form == Form::Short {
         return suite.collect();
     }
     suite
         .chain(reference::tests(device))
         .chain(large::tests())
+        .chain(per_tensor::others())
         .chain(errors::tests())
         .chain(loading::tests(&variations))
         .chain(backend::tests())

@@ -1,4 +1,4 @@
-//! What registers, memory and instructions of an entry must be.
+//! What registers, memory and instructions of an entry of per-token quantization must be.
 
 use crate::listing::Instruction;
 use crate::{Listing, Used};
@@ -8,10 +8,10 @@ use ptq_spec::{Kernel, MathMode, Target};
 use std::fmt::Debug;
 
 /// 32-bit registers of a multiprocessor: CUDA C++ Programming Guide, "Compute Capabilities", for 8.0 to 12.0.
-const REGISTERS_PER_SM: u32 = 1 << 16;
+pub const REGISTERS_PER_SM: u32 = 1 << 16;
 
 /// A thread gets registers in this many at a time.
-const REGISTER_GRANULE: u32 = 8;
+pub const REGISTER_GRANULE: u32 = 8;
 
 /// Most registers that an instruction can name.
 const MAX_REGISTERS: u32 = 255;
@@ -34,11 +34,21 @@ fn register_budget(artifact: &Artifact, entry: &Entry) -> u32 {
     (REGISTERS_PER_SM / threads / REGISTER_GRANULE * REGISTER_GRANULE).min(MAX_REGISTERS)
 }
 
+fn named(artifact: &Artifact, name: &str) -> &'static Entry {
+    artifact
+        .kernel
+        .row_entries()
+        .iter()
+        .find(|entry| entry.name == name)
+        .expect("the artifact's entries are the table's")
+}
+
 /// What the cubin's tables say against the contract.
 pub fn resources(artifact: &Artifact, used: &Used) -> Vec<String> {
     let mut wrong = Violations::default();
-    for (entry, resources) in used {
-        wrong.entry = entry.name;
+    for (name, resources) in used {
+        let entry = named(artifact, name);
+        wrong.entry = name;
         let budget = register_budget(artifact, entry);
         if resources.registers > budget || resources.registers == 0 {
             wrong.add(format!("{} registers, expected 1 to {budget}", resources.registers));
@@ -53,9 +63,11 @@ pub fn resources(artifact: &Artifact, used: &Used) -> Vec<String> {
 /// What the instructions are against the contract.
 pub fn instructions(artifact: &Artifact, listing: &Listing) -> Vec<String> {
     let mut wrong = Violations::default();
-    for (entry, code) in listing {
-        wrong.entry = entry.name;
+    for (name, code) in listing {
+        let entry = named(artifact, name);
+        wrong.entry = name;
         local_memory(&mut wrong, code);
+        wrong.unless_equal("raises of global memory", raises(code), 0);
         global_memory(&mut wrong, artifact, entry, code);
         order_of_grids(&mut wrong, artifact, code);
         collectives(&mut wrong, artifact.target, entry, code);
@@ -72,8 +84,9 @@ pub fn instructions(artifact: &Artifact, listing: &Listing) -> Vec<String> {
     wrong.found
 }
 
-fn local_memory(wrong: &mut Violations, code: &[Instruction]) {
-    for opcode in ["LDL", "STL", "LD", "ST", "ATOM", "ATOMG", "ATOMS", "RED", "LDGSTS"] {
+/// Nothing spills, and no access is of a kind that is not expected.
+pub fn local_memory(wrong: &mut Violations, code: &[Instruction]) {
+    for opcode in ["LDL", "STL", "LD", "ST", "ATOM", "ATOMG", "ATOMS", "LDGSTS"] {
         let found = code.iter().filter(|i| i.opcode.split('.').next() == Some(opcode)).count();
         wrong.unless_equal(opcode, found, 0);
     }
@@ -81,7 +94,7 @@ fn local_memory(wrong: &mut Violations, code: &[Instruction]) {
 
 /// Where grids order themselves, the next may start and this one waits, once, before anything of global memory, before a
 /// branch and before any thread ends.
-fn order_of_grids(wrong: &mut Violations, artifact: &Artifact, code: &[Instruction]) {
+pub fn order_of_grids(wrong: &mut Violations, artifact: &Artifact, code: &[Instruction]) {
     let expected = usize::from(artifact.orders_grids());
     wrong.unless_equal("PREEXIT", equal(code, "PREEXIT"), expected);
     wrong.unless_equal("ACQBULK", equal(code, "ACQBULK"), expected);
@@ -90,12 +103,9 @@ fn order_of_grids(wrong: &mut Violations, artifact: &Artifact, code: &[Instructi
     wrong.unless_equal("instructions before the wait that belong behind it", before.filter(|i| after(i)).count(), 0);
 }
 
-/// Loads are as wide as a vector, or the target's widest access, kept out of L1 and, where no grid overlaps another,
-/// read-only; stores are whole vectors of codes, and the scale.
-fn global_memory(wrong: &mut Violations, artifact: &Artifact, entry: &Entry, code: &[Instruction]) {
-    let vector = entry.elements_per_vector as usize * artifact.element.bytes();
-    let access = vector.min(artifact.target.vector_bytes);
-    let width = |bytes| match bytes {
+/// The modifier of an access of that many bytes.
+fn width(bytes: usize) -> &'static str {
+    match bytes {
         1 => ".U8",
         2 => ".U16",
         4 => "",
@@ -103,18 +113,33 @@ fn global_memory(wrong: &mut Violations, artifact: &Artifact, entry: &Entry, cod
         16 => ".128",
         32 => ".ENL2.256",
         other => panic!("there is no access of {other} bytes"),
-    };
+    }
+}
+
+/// A load of the input: kept out of L1 where the target's PTX can say so and, where no grid overlaps another, read-only.
+pub fn load_opcode(artifact: &Artifact, bytes: usize) -> String {
     let hint = if artifact.target.name == "sm_80" { "" } else { ".NA" };
     let constant = if artifact.orders_grids() { "" } else { ".CONSTANT" };
-    let load_of = |bytes| format!("LDG.E{hint}{}{constant}", width(bytes));
+    format!("LDG.E{hint}{}{constant}", width(bytes))
+}
+
+/// A store of codes.
+pub fn store_opcode(bytes: usize) -> String {
+    format!("STG.E{}", width(bytes))
+}
+
+/// Loads are as wide as a vector, or the target's widest access; stores are whole vectors of codes, and the scale.
+fn global_memory(wrong: &mut Violations, artifact: &Artifact, entry: &Entry, code: &[Instruction]) {
+    let vector = entry.elements_per_vector as usize * artifact.element.bytes();
+    let access = vector.min(artifact.target.vector_bytes);
     // The count of rows is loaded once.
     let counts = usize::from(artifact.kernel == Kernel::PerTokenExtended);
-    wrong.unless_equal("the count of rows is loaded", equal(code, &load_of(4)) >= counts, true);
-    let load = load_of(access);
+    wrong.unless_equal("the count of rows is loaded", equal(code, &load_opcode(artifact, 4)) >= counts, true);
+    let load = load_opcode(artifact, access);
     let loads = equal(code, &load).saturating_sub(if access == 4 { counts } else { 0 });
     wrong.unless_equal("loads from global memory, of vectors and the count", starting(code, "LDG"), loads + counts);
 
-    let store = format!("STG.E{}", width(entry.elements_per_vector as usize));
+    let store = store_opcode(entry.elements_per_vector as usize);
     let scale = equal(code, "STG.E") - if store == "STG.E" { equal(code, &store) - 1 } else { 0 };
     wrong.unless_equal("stores of the scale", scale, 1);
     let stores = equal(code, &store) - usize::from(store == "STG.E");
@@ -187,26 +212,32 @@ fn calls(wrong: &mut Violations, math: MathMode, entry: &Entry, code: &[Instruct
     wrong.unless_equal("calls", calls.len(), slow_paths.iter().sum::<usize>() + allowed);
 }
 
-fn equal(code: &[Instruction], opcode: &str) -> usize {
+/// Atomic operations on global memory that return nothing.
+pub fn raises(code: &[Instruction]) -> usize {
+    starting(code, "RED.") + starting(code, "REDG.")
+}
+
+pub fn equal(code: &[Instruction], opcode: &str) -> usize {
     code.iter().filter(|i| i.opcode == opcode).count()
 }
 
-fn starting(code: &[Instruction], opcode: &str) -> usize {
+pub fn starting(code: &[Instruction], opcode: &str) -> usize {
     code.iter().filter(|i| i.opcode.starts_with(opcode)).count()
 }
 
+/// What was found against a contract.
 #[derive(Default)]
-struct Violations {
-    entry: &'static str,
-    found: Vec<String>,
+pub struct Violations {
+    pub entry: &'static str,
+    pub found: Vec<String>,
 }
 
 impl Violations {
-    fn add(&mut self, what: String) {
+    pub fn add(&mut self, what: String) {
         self.found.push(format!("{}: {what}", self.entry));
     }
 
-    fn unless_equal<T: PartialEq + Debug>(&mut self, what: &str, actual: T, expected: T) {
+    pub fn unless_equal<T: PartialEq + Debug>(&mut self, what: &str, actual: T, expected: T) {
         if actual != expected {
             self.add(format!("{what}: {actual:?}, expected {expected:?}"));
         }

@@ -13,6 +13,7 @@ mod cubin;
 mod jump_threading;
 mod listing;
 mod nvdisasm;
+mod per_tensor;
 mod snapshot;
 mod version;
 
@@ -22,17 +23,16 @@ use libtest_mimic::{Arguments, Completion, Failed, Trial};
 use listing::Instruction;
 use per_token_quant_fp8::{ARTIFACTS, Artifact};
 use ptq_artifacts::Folders;
-use ptq_spec::TARGETS;
-use ptq_spec::per_token::Entry;
+use ptq_spec::{Kernel, TARGETS};
 use std::error::Error;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 /// Every entry of one artifact, with its instructions.
-type Listing = [(&'static Entry, Vec<Instruction>)];
+type Listing = [(&'static str, Vec<Instruction>)];
 
 /// The same with what the cubin's tables say.
-type Used = [(&'static Entry, Resources)];
+type Used = [(&'static str, Resources)];
 
 /// What a test needs besides the artifacts, or why that is missing.
 type Needed<T = PathBuf> = Result<T, String>;
@@ -58,10 +58,19 @@ fn main() -> ExitCode {
     for artifact in ARTIFACTS.as_slice() {
         let stem = artifact.stem();
         trials.push(Trial::test(format!("resources::{stem}"), move || {
-            Ok(none(contract::resources(artifact, &used(artifact)?))?)
+            let used = used(artifact)?;
+            none(match artifact.kernel {
+                Kernel::PerToken | Kernel::PerTokenExtended => contract::resources(artifact, &used),
+                Kernel::PerTensor => per_tensor::resources(artifact, &used),
+            })?;
+            Ok(())
         }));
         trials.push(needing(&nvdisasm, format!("instructions::{stem}"), move |tool| {
-            none(contract::instructions(artifact, &sass(artifact, &tool)?))
+            let listing = sass(artifact, &tool)?;
+            none(match artifact.kernel {
+                Kernel::PerToken | Kernel::PerTokenExtended => contract::instructions(artifact, &listing),
+                Kernel::PerTensor => per_tensor::instructions(artifact, &listing),
+            })
         }));
         trials.push(needing(&snapshots, format!("ptx::{stem}"), move |folder| {
             snapshot::check(&folder, artifact, snapshot::PTX, &snapshot::table(&ptx(artifact)?, &[]))
@@ -99,21 +108,19 @@ fn none(violations: Vec<String>) -> Result<(), Box<dyn Error>> {
 
 fn ptx(artifact: &Artifact) -> Result<Box<Listing>, Box<dyn Error>> {
     let text = artifact.ptx_text()?;
-    let entries = artifact.kernel.row_entries().iter();
-    Ok(entries.map(|entry| (entry, listing::ptx(&text, entry.name))).collect())
+    Ok(artifact.kernel.entries().iter().map(|&entry| (entry, listing::ptx(&text, entry))).collect())
 }
 
 fn sass(artifact: &Artifact, nvdisasm: &Path) -> Result<Box<Listing>, Box<dyn Error>> {
     let text = nvdisasm::run(nvdisasm, &artifact.cubin_bytes()?)?;
-    let entries = artifact.kernel.row_entries().iter();
-    Ok(entries.map(|entry| (entry, listing::sass(&text, entry.name))).collect())
+    Ok(artifact.kernel.entries().iter().map(|&entry| (entry, listing::sass(&text, entry))).collect())
 }
 
 fn used(artifact: &Artifact) -> Result<Box<Used>, Box<dyn Error>> {
     let mut resources = cubin::resources(&artifact.cubin_bytes()?)?;
     let mut used = Vec::new();
-    for entry in artifact.kernel.row_entries() {
-        used.push((entry, resources.remove(entry.name).ok_or_else(|| format!("no {} in the cubin", entry.name))?));
+    for &entry in artifact.kernel.entries() {
+        used.push((entry, resources.remove(entry).ok_or_else(|| format!("no {entry} in the cubin"))?));
     }
     match resources.into_keys().next() {
         Some(other) => Err(format!("the cubin has an entry `{other}`").into()),

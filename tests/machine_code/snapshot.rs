@@ -2,7 +2,8 @@
 
 use crate::{Listing, Needed, Used};
 use per_token_quant_fp8::{ARTIFACTS, Artifact};
-use ptq_spec::per_token::{Entry, Strategy};
+use ptq_spec::per_token::Strategy;
+use ptq_spec::{Kernel, per_tensor};
 use std::collections::BTreeMap;
 use std::error::Error;
 use std::fmt::Write;
@@ -58,8 +59,10 @@ fn name(artifact: &Artifact, kind: &str) -> String {
 /// One line per opcode, one column per entry: how often it occurs. Above it, what the cubin's tables say.
 pub fn table(listing: &Listing, used: &Used) -> String {
     let mut text = String::new();
-    line(&mut text, "", listing.iter().map(|(entry, _)| strategy(entry).into()));
-    line(&mut text, "", listing.iter().map(|(entry, _)| shape(entry)));
+    let [kinds, shapes]: [Vec<String>; 2] =
+        [0, 1].map(|i| listing.iter().map(|(name, _)| head(name)[i].clone()).collect());
+    line(&mut text, "", kinds.into_iter());
+    line(&mut text, "", shapes.into_iter());
     if !used.is_empty() {
         line(&mut text, "registers", used.iter().map(|(_, r)| r.registers.to_string()));
         line(&mut text, "local bytes", used.iter().map(|(_, r)| r.local.to_string()));
@@ -86,16 +89,23 @@ fn shown(opcode: &str) -> &str {
     opcode.split('.').next().unwrap_or(opcode)
 }
 
-fn strategy(entry: &Entry) -> &'static str {
-    match entry.strategy {
+/// What stands above the column of an entry: what it does, and its vectors.
+fn head(name: &str) -> [String; 2] {
+    if let Some(entry) = per_tensor::Entry::named(name) {
+        let pass = match entry.pass {
+            per_tensor::Pass::Absmax => "max",
+            per_tensor::Pass::Quantize => "quant",
+        };
+        return [pass.into(), format!("e{}", entry.elements_per_vector)];
+    }
+    let entries = Kernel::ALL.iter().flat_map(|kernel| kernel.row_entries());
+    let entry = entries.into_iter().find(|entry| entry.name == name).expect("some table has every entry");
+    let strategy = match entry.strategy {
         Strategy::Warp => "warp",
         Strategy::Cta => "cta",
         Strategy::CtaTwoPass => "two",
-    }
-}
-
-fn shape(entry: &Entry) -> String {
-    format!("e{}x{}", entry.elements_per_vector, entry.vectors_per_thread)
+    };
+    [strategy.into(), format!("e{}x{}", entry.elements_per_vector, entry.vectors_per_thread)]
 }
 
 fn line(text: &mut String, head: &str, cells: impl Iterator<Item = String>) {

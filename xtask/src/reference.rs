@@ -24,11 +24,16 @@ const CUOBJDUMP: wheel::Member =
 
 const LICENCES: &[wheel::Member] = &[
     wheel::Member { wheel: "sglang_kernel-", path: "licenses/LICENSE", to: "licenses/sglang-kernel.txt", mode: 0o644 },
+    wheel::Member { wheel: "sgl_kernel-", path: "licenses/LICENSE", to: "licenses/sgl-kernel.txt", mode: 0o644 },
     wheel::Member { wheel: "vllm-", path: "licenses/LICENSE", to: "licenses/vllm.txt", mode: 0o644 },
 ];
 
 /// How the mangled names of SGLang's kernels begin: the warp kernel and the CTA kernel.
 const SGLANG: &[&str] = &["_Z26per_token_quant_fp8_kernelI", "_Z38per_token_quant_fp8_small_batch_kernelI"];
+
+/// The same of its per-tensor kernels. The wheel that has the others compiles them at run time; the last one that holds them
+/// is of the project's former name.
+const SGLANG_PER_TENSOR: &[&str] = &["_Z24per_tensor_absmax_kernelI", "_Z27per_tensor_quant_fp8_kernelI"];
 
 /// How the mangled name of vLLM's kernel begins.
 const VLLM: &[&str] = &["_ZN4vllm49dynamic_per_token_scaled_fp8_quant_kernel_stridedI"];
@@ -49,6 +54,14 @@ const SOURCES: &[Source] = &[
     Source {
         library: library("sglang_kernel-", "sgl_kernel/sm100/common_ops.abi3.so"),
         wanted: Wanted { architecture: "sm_90a", kernels: SGLANG, to: "sglang.precise.cubin" },
+    },
+    Source {
+        library: library("sgl_kernel-", "sgl_kernel/sm90/common_ops.abi3.so"),
+        wanted: Wanted { architecture: "sm_90a", kernels: SGLANG_PER_TENSOR, to: "sglang_per_tensor.fast.cubin" },
+    },
+    Source {
+        library: library("sgl_kernel-", "sgl_kernel/sm100/common_ops.abi3.so"),
+        wanted: Wanted { architecture: "sm_90a", kernels: SGLANG_PER_TENSOR, to: "sglang_per_tensor.precise.cubin" },
     },
     Source {
         library: library("vllm-", "vllm/_C_stable_libtorch.abi3.so"),
@@ -139,7 +152,7 @@ mod tests {
     #[test]
     fn every_package_is_pinned_once_with_one_hash() {
         let names: Vec<_> = REQUIREMENTS.pins().map(|pin| pin.split_once("==").unwrap().0).collect();
-        assert_eq!(names, ["nvidia-cuda-cuobjdump", "sglang-kernel", "vllm"]);
+        assert_eq!(names, ["nvidia-cuda-cuobjdump", "sgl-kernel", "sglang-kernel", "vllm"]);
         assert_eq!(REQUIREMENTS.0.matches("--hash=sha256:").count(), names.len());
     }
 

@@ -10,10 +10,20 @@ mod avx512;
 
 use crate::scalar::Rule;
 use crate::{Input, row};
+use ptq_spec::MathMode;
 use std::fmt;
 
 /// Quantizes one row `x` into `q` and returns its scale.
 pub(crate) type Row<T> = fn(x: &[T], q: &mut [u8], rule: Rule) -> f32;
+
+/// The two passes over a tensor, each of which takes any part of it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Passes<T> {
+    /// The absmax; a NaN never raises it.
+    pub absmax: fn(x: &[T]) -> f32,
+    /// Quantizes `x` into `q` by an inverse of the scale.
+    pub encode: fn(x: &[T], q: &mut [u8], inv: f32, math: MathMode),
+}
 
 /// An instruction set. It never shows in the bits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -45,6 +55,19 @@ impl Isa {
             #[cfg(not(target_arch = "x86_64"))]
             Self::Avx512 | Self::Avx2 => None,
             Self::Portable => Some(row::quantize),
+        }
+    }
+
+    /// The passes over a tensor compiled for it, if this machine has it.
+    pub(crate) fn passes<T: Input>(self) -> Option<Passes<T>> {
+        match self {
+            #[cfg(target_arch = "x86_64")]
+            Self::Avx512 => avx512::passes(),
+            #[cfg(target_arch = "x86_64")]
+            Self::Avx2 => avx2::passes(),
+            #[cfg(not(target_arch = "x86_64"))]
+            Self::Avx512 | Self::Avx2 => None,
+            Self::Portable => Some(Passes { absmax: row::absmax, encode: row::encode_by }),
         }
     }
 }

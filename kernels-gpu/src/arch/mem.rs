@@ -74,6 +74,26 @@ pub unsafe fn store_f32(address: *mut f32, value: f32) {
     unsafe { body::store_words(address.cast(), &[value.to_bits()]) }
 }
 
+/// Loads a scale from global memory. Every thread of a grid reads the same one, so that L1 may keep it.
+///
+/// # Safety
+/// It is readable and aligned, and nothing writes it while the kernel runs.
+#[inline(always)]
+pub unsafe fn load_scale(address: *const f32) -> f32 {
+    // SAFETY: the caller's duties.
+    f32::from_bits(unsafe { body::load_cached_u32(address.cast()) })
+}
+
+/// Raises a number in global memory to `value` where that is larger, at once for all threads of the device.
+///
+/// # Safety
+/// It is writable and aligned, and until the kernel's end is touched by calls of this function alone.
+#[inline(always)]
+pub unsafe fn raise_u32(address: *mut u32, value: u32) {
+    // SAFETY: the caller's duties.
+    unsafe { body::raise_u32(address, value) }
+}
+
 /// Loads from a shared array.
 ///
 /// # Safety

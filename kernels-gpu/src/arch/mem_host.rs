@@ -1,5 +1,6 @@
 //! Memory on the host: every access is the emulator's to check, with the bytes of the GPU's instruction.
 
+use core::sync::atomic::{AtomicU32, Ordering};
 use core::{ptr, slice};
 use cuda_std::emulator::{Space, Use, access};
 
@@ -33,6 +34,22 @@ pub(super) unsafe fn store_u8(address: *mut u8, code: u8) {
     access(Space::Global, Use::Write, address, size_of::<u8>());
     // SAFETY: `access` let it through: a writable buffer of the launch.
     unsafe { address.write(code) }
+}
+
+/// # Safety
+/// As [`load_words`].
+pub(super) unsafe fn load_cached_u32(address: *const u32) -> u32 {
+    access(Space::Global, Use::Read, address.cast(), size_of::<u32>());
+    // SAFETY: `access` let it through: a buffer of the launch, aligned.
+    unsafe { address.read() }
+}
+
+/// # Safety
+/// As [`load_words`]; only this function touches the number, as CTAs run at the same time.
+pub(super) unsafe fn raise_u32(address: *mut u32, value: u32) {
+    access(Space::Global, Use::Write, address.cast(), size_of::<u32>());
+    // SAFETY: `access` let it through: a writable buffer of the launch, aligned, which other threads touch by this alone.
+    unsafe { AtomicU32::from_ptr(address) }.fetch_max(value, Ordering::Relaxed);
 }
 
 /// # Safety

@@ -25,6 +25,20 @@ macro_rules! ld {
     };
 }
 
+/// `ld.global` that L1 may keep, otherwise as above.
+#[cfg(any(ptq_arch = "sm_90", ptq_arch = "sm_100f", ptq_arch = "sm_120"))]
+macro_rules! ld_cached {
+    ($suffix:literal) => {
+        concat!("ld.global.", $suffix)
+    };
+}
+#[cfg(any(ptq_arch = "sm_80", ptq_arch = "sm_89"))]
+macro_rules! ld_cached {
+    ($suffix:literal) => {
+        concat!("ld.global.nc.", $suffix)
+    };
+}
+
 /// Address in the global window of a generic pointer to global memory.
 #[inline(always)]
 fn global<T>(address: *const T) -> u64 {
@@ -136,6 +150,36 @@ pub(super) unsafe fn store_u8(address: *mut u8, code: u8) {
         asm!(
             "st.global.b8 [{}], {};",
             in(reg64) global(address), in(reg16) u16::from(code),
+            options(nostack, preserves_flags),
+        );
+    }
+}
+
+/// # Safety
+/// Readable and aligned, and stays unwritten.
+#[inline(always)]
+pub(super) unsafe fn load_cached_u32(address: *const u32) -> u32 {
+    let value: u32;
+    // SAFETY: readable and aligned by contract.
+    unsafe {
+        asm!(
+            concat!(ld_cached!("b32"), " {}, [{}];"),
+            out(reg32) value, in(reg64) global(address),
+            options(pure, readonly, nostack, preserves_flags),
+        );
+    }
+    value
+}
+
+/// # Safety
+/// Writable, aligned, and touched by no other kind of access.
+#[inline(always)]
+pub(super) unsafe fn raise_u32(address: *mut u32, value: u32) {
+    // SAFETY: writable and aligned by contract.
+    unsafe {
+        asm!(
+            "red.global.max.u32 [{}], {};",
+            in(reg64) global(address), in(reg32) value,
             options(nostack, preserves_flags),
         );
     }

@@ -5,8 +5,11 @@
 //!
 //! Every kernel starts with [`crate::arch::order_grids`].
 
+#[cfg(feature = "per_tensor")]
+pub mod per_tensor;
 #[cfg(feature = "per_token")]
 pub mod per_token;
 #[cfg(feature = "per_token_extended")]
 pub mod per_token_extended;
+#[cfg(any(feature = "per_token", feature = "per_token_extended"))]
 mod strategy;

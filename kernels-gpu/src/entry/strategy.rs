@@ -13,30 +13,23 @@ macro_rules! body {
         $crate::entry::strategy::cta_two_pass::<$element, $crate::vector::Single<$element>>($arguments, $scale, $rows)
     };
     (CtaTwoPass, $element:ty, $elements:tt, 1, $arguments:expr, $scale:expr, $rows:expr) => {
-        $crate::entry::strategy::cta_two_pass::<$element, $crate::entry::strategy::words!($element, $elements)>(
+        $crate::entry::strategy::cta_two_pass::<$element, $crate::vector::words!($element, $elements)>(
             $arguments, $scale, $rows,
         )
     };
     (Cta, $element:ty, $elements:tt, $vectors:tt, $arguments:expr, $scale:expr, $rows:expr) => {
-        $crate::entry::strategy::cta::<$element, $crate::entry::strategy::words!($element, $elements), $vectors>(
+        $crate::entry::strategy::cta::<$element, $crate::vector::words!($element, $elements), $vectors>(
             $arguments, $scale, $rows,
         )
     };
     (Warp, $element:ty, $elements:tt, $vectors:tt, $arguments:expr, $scale:expr, $rows:expr) => {
-        $crate::entry::strategy::warp::<$element, $crate::entry::strategy::words!($element, $elements), $vectors>(
+        $crate::entry::strategy::warp::<$element, $crate::vector::words!($element, $elements), $vectors>(
             $arguments, $scale, $rows,
         )
     };
 }
 
-/// Vector of that many elements.
-macro_rules! words {
-    ($element:ty, $elements:tt) => {
-        $crate::vector::Words<$element, { $elements / <$element as $crate::element::Element>::PER_WORD }>
-    };
-}
-
-pub(crate) use {body, words};
+pub(crate) use body;
 
 /// One row per warp.
 ///

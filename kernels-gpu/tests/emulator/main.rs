@@ -3,6 +3,7 @@
 mod entries;
 mod every_entry;
 mod offsets;
+mod per_tensor;
 mod speed;
 mod subject;
 

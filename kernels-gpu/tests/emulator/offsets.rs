@@ -28,7 +28,7 @@ impl LastCta {
 }
 
 /// Address space of that many bytes. A page of memory comes with its first use, the others cost nothing.
-fn reserve(bytes: usize) -> Result<MmapMut, String> {
+pub fn reserve(bytes: usize) -> Result<MmapMut, String> {
     let reserved = MmapOptions::new().len(bytes).no_reserve_swap().map_anon();
     reserved.map_err(|e| format!("{bytes} bytes of address space: {e}; vm.overcommit_memory=2 or ulimit -v forbids it"))
 }

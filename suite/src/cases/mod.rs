@@ -28,6 +28,7 @@ pub use midpoints::midpoints;
 pub use patterns::patterns;
 pub use random::random;
 pub use row_counts::row_counts;
+pub(crate) use specials::special_values;
 pub use specials::specials;
 pub use strides::{apart, strides};
 pub use zero_scales::zero_scales;

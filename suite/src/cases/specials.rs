@@ -67,7 +67,7 @@ fn input<T: Sample>(rows: &[Row], hidden: usize) -> Tensor {
 }
 
 /// Names and bits of the special values.
-fn special_values<T: Sample>() -> impl Iterator<Item = (String, u32)> {
+pub(crate) fn special_values<T: Sample>() -> impl Iterator<Item = (String, u32)> {
     let magnitudes = [
         ("quiet NaN", T::NAN),
         ("signalling NaN", T::INFINITY | 1),

@@ -1,6 +1,7 @@
 //! Against SGLang's own kernels: the suite on them, which proves suite and oracle, and ours beside them. Against
 //! vLLM's: what our bounds share with its, and what not.
 
+mod per_tensor;
 mod random;
 mod subject;
 mod vllm;
@@ -30,7 +31,11 @@ pub fn tests(device: &DeviceInfo) -> Vec<Test> {
         let folder = folder.clone();
         tests.push(Test::new(format!("reference::random_f32_{math}"), move || random::same_bytes(&folder, math)));
     }
-    tests.push(Test::new("reference::vllm", move || vllm::bounds(&folder)));
+    {
+        let folder = folder.clone();
+        tests.push(Test::new("reference::vllm", move || vllm::bounds(&folder)));
+    }
+    tests.extend(per_tensor::tests(&folder));
     let elsewhere = device.capability != MathMode::FAST_CAPABILITY;
     let skip = |test: Test| {
         test.skip_if(absent, "no reference; run `cargo xtask reference`")
