@@ -73,7 +73,7 @@ typedef enum {
     PTQ_BACKEND_CPU = 3,
 } ptq_backend;
 
-// Which of the reference's two kernels a call stands for. Only rows whose scale is 0 depend on it.
+// Which of the reference's two per-token kernels a call stands for. Only rows whose scale is 0 depend on it.
 typedef enum {
     // The reference's choice: its warp kernel from 16 rows per multiprocessor up.
     PTQ_DISPATCH_AUTO = 0,
@@ -113,7 +113,7 @@ typedef enum {
     PTQ_MATH_PRECISE = 2,
 } ptq_math;
 
-// What becomes of a row whose scale is 0.
+// What becomes of a row, or a tensor, whose scale is 0.
 typedef enum {
     // What the reference makes of it, which depends on its dispatch.
     PTQ_ZERO_ROWS_LEGACY = 0,
@@ -204,7 +204,7 @@ typedef struct {
     uint32_t granularity;
     // A ptq_zero_rows.
     uint32_t zero_rows;
-    // A ptq_dispatch.
+    // A ptq_dispatch. Means nothing unless scales are per token.
     uint32_t dispatch;
     // `x[rows, hidden]`, aligned to its element.
     const void *x;
@@ -215,7 +215,7 @@ typedef struct {
     float *s;
     // Rows of `x`. With 0, the call does nothing and the operands may be null.
     uint64_t rows;
-    // Elements per row.
+    // Elements per row, not 0; a multiple of 4 with PTQ_GRANULARITY_PER_TOKEN.
     uint64_t hidden;
     // Least number of rows of the outputs; those from `rows` on are not touched. 0: none.
     uint64_t num_token_padding;
@@ -266,10 +266,9 @@ ptq_status ptq_quantizer_destroy(ptq_quantizer *quantizer);
 ptq_status ptq_quantizer_config(const ptq_quantizer *quantizer,
                                 ptq_config *config);
 
-// Loads the kernels of every operation for a ptq_dtype, as the first calls would: before a stream is captured into a graph, which allows no
-// loading, and to have the time that it takes when a program starts.
-ptq_status ptq_load(const ptq_quantizer *quantizer,
-                    uint32_t dtype);
+// Loads the kernels of every operation for a ptq_dtype, as the first calls would: before a stream is captured into a
+// graph, which allows no loading, and to have the time that it takes when a program starts.
+ptq_status ptq_load(const ptq_quantizer *quantizer, uint32_t dtype);
 
 // Writes to `*shape`, whose `struct_size` is set, the shape of the outputs of ptq_scaled_fp8_quant() for a
 // ptq_granularity and an input of that shape. `num_token_padding` 0: none.
@@ -283,7 +282,7 @@ ptq_status ptq_scaled_fp8_output_shape(uint32_t granularity,
                                        ptq_output_shape *shape);
 
 // Quantizes `x[rows, hidden]` to E4M3 codes with a scale per token or per tensor, computed or given. As
-// ptq_per_token_quant_fp8() in all that its arguments do not tell. PTQ_GRANULARITY_PER_TOKEN alone is supported.
+// ptq_per_token_quant_fp8() in all that its arguments do not tell.
 //
 // # Safety
 // As ptq_per_token_quant_fp8().

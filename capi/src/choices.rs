@@ -1,7 +1,7 @@
 //! The enums of the header. Structs hold them as `uint32_t`, so that any value that C writes is a value.
 
 use crate::failure::Failure;
-use per_token_quant_fp8::{Backend, Dispatch, Element, MathMode, ZeroRows};
+use per_token_quant_fp8::{Backend, Dispatch, Element, Granularity, MathMode, ZeroRows};
 
 /// Element type of `x`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,7 +42,7 @@ pub enum PtqMath {
     Precise = 2,
 }
 
-/// What becomes of a row whose scale is 0.
+/// What becomes of a row, or a tensor, whose scale is 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(C)]
 pub enum PtqZeroRows {
@@ -52,7 +52,7 @@ pub enum PtqZeroRows {
     Guarded = 1,
 }
 
-/// Which of the reference's two kernels a call stands for. Only rows whose scale is 0 depend on it.
+/// Which of the reference's two per-token kernels a call stands for. Only rows whose scale is 0 depend on it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(C)]
 pub enum PtqDispatch {
@@ -111,10 +111,10 @@ pub(crate) const DISPATCHES: &Table<PtqDispatch, Dispatch> = &[
     (PtqDispatch::Cta, "PTQ_DISPATCH_CTA", Dispatch::Cta),
 ];
 
-pub(crate) const GRANULARITIES: &Table<PtqGranularity, PtqGranularity> = &[
-    (PtqGranularity::PerToken, "PTQ_GRANULARITY_PER_TOKEN", PtqGranularity::PerToken),
-    (PtqGranularity::PerTensor, "PTQ_GRANULARITY_PER_TENSOR", PtqGranularity::PerTensor),
-    (PtqGranularity::Static, "PTQ_GRANULARITY_STATIC", PtqGranularity::Static),
+pub(crate) const GRANULARITIES: &Table<PtqGranularity, Granularity> = &[
+    (PtqGranularity::PerToken, "PTQ_GRANULARITY_PER_TOKEN", Granularity::PerToken),
+    (PtqGranularity::PerTensor, "PTQ_GRANULARITY_PER_TENSOR", Granularity::PerTensor),
+    (PtqGranularity::Static, "PTQ_GRANULARITY_STATIC", Granularity::Static),
 ];
 
 /// A number of an enum of the header.

@@ -82,7 +82,7 @@ pub unsafe extern "C" fn ptq_per_token_quant_fp8(
 
 /// # Safety
 /// As [`ptq_per_token_quant_fp8`] on the operands and the stream.
-pub(crate) unsafe fn quantize(executor: &Executor, args: &PtqPerTokenArgs) -> Result<(), Failure> {
+unsafe fn quantize(executor: &Executor, args: &PtqPerTokenArgs) -> Result<(), Failure> {
     let element = of_number(DTYPES, "dtype", args.dtype)?;
     let zero_rows = of_number(ZERO_ROWS, "zero_rows", args.zero_rows)?;
     let dispatch = of_number(DISPATCHES, "dispatch", args.dispatch)?;
@@ -110,7 +110,7 @@ pub(crate) unsafe fn quantize(executor: &Executor, args: &PtqPerTokenArgs) -> Re
 }
 
 /// Checks that no operand is null.
-fn check_operands(operands: &[(&'static str, usize)]) -> Result<(), Failure> {
+pub(crate) fn check_operands(operands: &[(&'static str, usize)]) -> Result<(), Failure> {
     match operands.iter().find(|(_, address)| *address == 0) {
         None => Ok(()),
         Some(&(name, _)) => Err(Failure::Null {

@@ -2,14 +2,13 @@
 
 use crate::arguments::{self, Struct};
 use crate::call::guarded;
-use crate::choices::{DTYPES, GRANULARITIES, PtqGranularity, of_number};
+use crate::choices::{DISPATCHES, DTYPES, GRANULARITIES, ZERO_ROWS, of_number};
 use crate::failure::Failure;
-use crate::per_token::{self, PtqPerTokenArgs};
+use crate::per_token::check_operands;
 use crate::quantizer::PtqQuantizer;
 use crate::{PtqStatus, registry};
-use per_token_quant_fp8::{Shape, ShapeError};
+use per_token_quant_fp8::{Executor, Options, OutputShape, ScaledFp8Quant, ScaledFp8QuantArgs};
 use std::ffi::c_void;
-use std::ptr;
 
 /// One call of ptq_scaled_fp8_quant(). On a device, operands are device memory; on the CPU, host memory.
 #[derive(Debug, Clone, Copy)]
@@ -23,7 +22,7 @@ pub struct PtqScaledArgs {
     pub granularity: u32,
     /// A ptq_zero_rows.
     pub zero_rows: u32,
-    /// A ptq_dispatch.
+    /// A ptq_dispatch. Means nothing unless scales are per token.
     pub dispatch: u32,
     /// `x[rows, hidden]`, aligned to its element.
     pub x: *const c_void,
@@ -34,7 +33,7 @@ pub struct PtqScaledArgs {
     pub s: *mut f32,
     /// Rows of `x`. With 0, the call does nothing and the operands may be null.
     pub rows: u64,
-    /// Elements per row.
+    /// Elements per row, not 0; a multiple of 4 with PTQ_GRANULARITY_PER_TOKEN.
     pub hidden: u64,
     /// Least number of rows of the outputs; those from `rows` on are not touched. 0: none.
     pub num_token_padding: u64,
@@ -81,26 +80,16 @@ pub unsafe extern "C" fn ptq_scaled_fp8_output_shape(
 ) -> PtqStatus {
     guarded(|| {
         let granularity = of_number(GRANULARITIES, "granularity", granularity)?;
-        let found = output_shape(granularity, rows, hidden, num_token_padding)?;
+        let call = ScaledFp8Quant { num_token_padding: Some(num_token_padding), ..ScaledFp8Quant::new(granularity) };
+        let OutputShape { rows_out, hidden, scales } = call.output_shape(rows, hidden)?;
+        let found = PtqOutputShape { struct_size: size_of::<PtqOutputShape>(), rows_out, hidden, scales };
         // SAFETY: as the caller promises.
         unsafe { arguments::write(shape, found) }
     })
 }
 
-fn output_shape(
-    granularity: PtqGranularity,
-    rows: u64,
-    hidden: u64,
-    num_token_padding: u64,
-) -> Result<PtqOutputShape, ShapeError> {
-    let rows_out = rows.max(num_token_padding);
-    Shape::padded(rows, rows_out, hidden)?;
-    let scales = if granularity == PtqGranularity::PerToken { rows_out } else { 1 };
-    Ok(PtqOutputShape { struct_size: size_of::<PtqOutputShape>(), rows_out, hidden, scales })
-}
-
 /// Quantizes `x[rows, hidden]` to E4M3 codes with a scale per token or per tensor, computed or given. As
-/// ptq_per_token_quant_fp8() in all that its arguments do not tell. PTQ_GRANULARITY_PER_TOKEN alone is supported.
+/// ptq_per_token_quant_fp8() in all that its arguments do not tell.
 ///
 /// # Safety
 /// As ptq_per_token_quant_fp8().
@@ -110,36 +99,37 @@ pub unsafe extern "C" fn ptq_scaled_fp8_quant(quantizer: *const PtqQuantizer, ar
         let executor = registry::get(quantizer)?;
         // SAFETY: as the caller promises.
         let args = unsafe { arguments::read(args) }?;
-        of_number(DTYPES, "dtype", args.dtype)?;
-        let granularity = of_number(GRANULARITIES, "granularity", args.granularity)?;
-        if granularity != PtqGranularity::PerToken {
-            return Err(Failure::Unsupported {
-                field: "granularity",
-                expected: "PTQ_GRANULARITY_PER_TOKEN",
-                actual: args.granularity.to_string(),
-            });
-        }
-        let shape = output_shape(granularity, args.rows, args.hidden, args.num_token_padding)?;
-        let args = PtqPerTokenArgs {
-            struct_size: size_of::<PtqPerTokenArgs>(),
-            dtype: args.dtype,
-            zero_rows: args.zero_rows,
-            dispatch: args.dispatch,
-            reserved: 0,
-            x: args.x,
-            q: args.q,
-            s: args.s,
-            rows: args.rows,
-            hidden: args.hidden,
-            rows_out: shape.rows_out,
-            x_row_stride: 0,
-            q_row_stride: 0,
-            scale_upper_bound: 0.0,
-            min_scale: 0.0,
-            device_rows: ptr::null(),
-            stream: args.stream,
-        };
         // SAFETY: as the caller promises.
-        unsafe { per_token::quantize(&executor, &args) }
+        unsafe { quantize(&executor, &args) }
     })
+}
+
+/// # Safety
+/// As [`ptq_scaled_fp8_quant`] on the operands and the stream.
+unsafe fn quantize(executor: &Executor, args: &PtqScaledArgs) -> Result<(), Failure> {
+    let element = of_number(DTYPES, "dtype", args.dtype)?;
+    let granularity = of_number(GRANULARITIES, "granularity", args.granularity)?;
+    let zero_rows = of_number(ZERO_ROWS, "zero_rows", args.zero_rows)?;
+    let dispatch = of_number(DISPATCHES, "dispatch", args.dispatch)?;
+    let call = ScaledFp8Quant {
+        granularity,
+        num_token_padding: Some(args.num_token_padding),
+        options: Options { zero_rows, dispatch },
+    };
+    call.output_shape(args.rows, args.hidden)?;
+    if args.rows == 0 {
+        return Ok(());
+    }
+    check_operands(&[("x", args.x.addr()), ("q", args.q.addr()), ("s", args.s.addr())])?;
+    let raw = ScaledFp8QuantArgs {
+        element,
+        x: args.x.expose_provenance() as u64,
+        q: args.q.expose_provenance() as u64,
+        s: args.s.expose_provenance() as u64,
+        rows: args.rows,
+        hidden: args.hidden,
+    };
+    // SAFETY: as the caller promises.
+    unsafe { executor.scaled_fp8_quant_raw(call, raw, args.stream.cast()) }?;
+    Ok(())
 }

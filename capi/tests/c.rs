@@ -2,7 +2,8 @@
 
 mod library;
 
-use ptq_fp8::{PtqDispatch, PtqDtype, PtqMath, PtqZeroRows};
+use ptq_cpu::{Input, per_tensor};
+use ptq_fp8::{PtqDispatch, PtqDtype, PtqGranularity, PtqMath, PtqZeroRows};
 use ptq_suite::{Budget, Buffer, Case, Family, Implementation, Oracle, Tensor, check, cpu};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -55,12 +56,22 @@ fn source(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/c").join(name)
 }
 
-/// A call and what it must write, as `conformance.c` reads it.
-fn record(case: &Case, into: &mut Vec<u8>) {
-    // Where bytes were recorded, the oracle gives them.
-    check(&cpu::Scalar, Oracle::Scalar, case).unwrap();
+/// A call of a case and what it must write, as `conformance.c` reads it.
+fn record(case: &Case, granularity: PtqGranularity, into: &mut Vec<u8>) {
     let mut want = case.output();
-    cpu::Scalar.quantize(case, &mut want).unwrap();
+    let scales = match granularity {
+        PtqGranularity::PerToken => {
+            // Where bytes were recorded, the oracle gives them.
+            check(&cpu::Scalar, Oracle::Scalar, case).unwrap();
+            cpu::Scalar.quantize(case, &mut want).unwrap();
+            want.s.operand().to_vec()
+        }
+        _ => vec![match &*case.x {
+            Tensor::F16(x) => one_scale(x, case, granularity, want.q.operand_mut()),
+            Tensor::Bf16(x) => one_scale(x, case, granularity, want.q.operand_mut()),
+            Tensor::F32(x) => one_scale(x, case, granularity, want.q.operand_mut()),
+        }],
+    };
     let dtype = match &*case.x {
         Tensor::F16(_) => PtqDtype::F16,
         Tensor::Bf16(_) => PtqDtype::Bf16,
@@ -79,21 +90,36 @@ fn record(case: &Case, into: &mut Vec<u8>) {
         ptq_spec::Dispatch::Warp => PtqDispatch::Warp,
         ptq_spec::Dispatch::Cta => PtqDispatch::Cta,
     };
-    let numbers = [dtype as u32, math as u32, zero_rows as u32, dispatch as u32];
-    for number in numbers.into_iter().chain([case.params.sm_count, case.name.len() as u32]) {
+    let name = format!("{}, {granularity:?}", case.name);
+    let numbers = [dtype as u32, math as u32, zero_rows as u32, dispatch as u32, case.params.sm_count];
+    for number in numbers.into_iter().chain([granularity as u32, name.len() as u32]) {
         into.extend(number.to_le_bytes());
     }
     for number in [case.shape.rows(), case.shape.hidden(), case.shape.rows_out()] {
         into.extend(number.to_le_bytes());
     }
-    into.extend(case.name.bytes());
+    into.extend(name.bytes());
     match &*case.x {
         Tensor::F16(x) => bytes(x, |x| x.to_le_bytes(), into),
         Tensor::Bf16(x) => bytes(x, |x| x.to_le_bytes(), into),
         Tensor::F32(x) => bytes(x, f32::to_le_bytes, into),
     }
     into.extend(want.q.operand());
-    bytes(&want.s, f32::to_le_bytes, into);
+    into.extend(scales.into_iter().flat_map(f32::to_le_bytes));
+}
+
+/// Quantizes a case with one scale, by the scalar implementation, and returns the scale.
+fn one_scale<T: Input>(x: &Buffer<T>, case: &Case, granularity: PtqGranularity, q: &mut [u8]) -> f32 {
+    let x = x.operand();
+    let (math, zero_rows) = (case.params.math, case.params.options.zero_rows);
+    let q = &mut q[..x.len()];
+    let mut s = 0.37;
+    let done = match granularity {
+        PtqGranularity::Static => per_tensor::scalar::quantize_static(x, q, s, math, zero_rows),
+        _ => per_tensor::scalar::quantize_dynamic(x, q, &mut s, math, zero_rows),
+    };
+    done.unwrap();
+    s
 }
 
 fn bytes<T: Copy, const N: usize>(operand: &Buffer<T>, of: impl Fn(T) -> [u8; N], into: &mut Vec<u8>) {
@@ -108,7 +134,9 @@ fn c_gives_the_bytes_of_the_reference() {
     for family in FAMILIES {
         let before = cases;
         for case in Family::named(family).unwrap().cases(budget) {
-            record(&case, &mut calls);
+            record(&case, PtqGranularity::PerToken, &mut calls);
+            record(&case, PtqGranularity::PerTensor, &mut calls);
+            record(&case, PtqGranularity::Static, &mut calls);
             cases += 1;
         }
         assert!(cases > before, "{family} has no case");
@@ -116,7 +144,8 @@ fn c_gives_the_bytes_of_the_reference() {
     let file = tempfile::NamedTempFile::new().unwrap();
     fs::write(file.path(), calls).unwrap();
     for output in run(&source("conformance.c"), &[file.path()]) {
-        assert_eq!(output, format!("{} calls, 0 failures\n", 2 * cases));
+        // Per-token calls go through both entries.
+        assert_eq!(output, format!("{} calls, 0 failures\n", 4 * cases));
     }
 }
 

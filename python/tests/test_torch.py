@@ -42,6 +42,14 @@ def precise(x, guard):
     return value.to(torch.float8_e4m3fn).view(torch.uint8), scale
 
 
+def precise_static(x, scale):
+    """(codes, the scale) in precise math with a scale that is given, as ``precise``."""
+    inverse = torch.ones(1) / scale.cpu()
+    value = x.cpu().float() * inverse
+    value = torch.where(value.isnan(), torch.full((), 448.0), value.clamp(-448, 448))
+    return value.to(torch.float8_e4m3fn).view(torch.uint8), scale.cpu()
+
+
 def on_cpu(x, config):
     """(codes, scales) by the library's CPU implementation, in the math mode and for the SM count of a config."""
     x = x.cpu().contiguous()
@@ -276,13 +284,37 @@ class Scaled(Case):
                     self.assertEqual((s.dtype, tuple(s.shape)), (torch.float32, (rows_out, 1)))
                     self.assertBits((q[:5], s[:5]), on_cpu(x, config(device)), f"{device} {dtype} {padding}")
 
-    def test_per_tensor_is_refused(self):
+    def test_per_tensor(self):
+        """One scale for the tensor, computed and given: SGLang's per-tensor kernels never guard a zero scale."""
         for device in DEVICES:
-            x = inputs(5, 1368, torch.bfloat16, device)
-            for scale in (None, torch.ones(1, device=device)):
-                with self.assertRaises(library.PtqError) as raised:
-                    ptq_fp8.scaled_fp8_quant(x, scale)
-                self.assertEqual(raised.exception.status, library.STATUS_UNSUPPORTED)
+            math = config(device)[1]
+            for dtype in TYPES.values():
+                for rows, hidden, padding in ((1, 4, None), (5, 1368, 17), (37, 1076, None), (3, 7, None)):
+                    x = inputs(rows, hidden, dtype, device) if rows > 1 else torch.ones(rows, hidden, dtype=dtype, device=device)
+                    for scale in (None, torch.full((1,), 0.37, device=device)):
+                        words = f"{device} {dtype} {rows} {hidden} {scale}"
+                        q, s = ptq_fp8.scaled_fp8_quant(x, scale, padding)
+                        self.assertEqual((q.dtype, tuple(q.shape)), (torch.float8_e4m3fn, (max(rows, padding or 0), hidden)))
+                        self.assertBits((q[:rows], s), self.one_scale(x, scale, config(device)), words)
+                        if scale is not None:
+                            self.assertIs(s, scale)
+                        if math == "precise":
+                            flat = x.reshape(1, -1)
+                            want_q, want_s = precise(flat, False) if scale is None else precise_static(flat, scale)
+                            self.assertBits((q[:rows], s), (want_q.view(rows, hidden), want_s.view(1)), words)
+                        own = torch.ops.ptq_fp8.scaled_fp8_quant(x, scale, padding)
+                        self.assertBits((own[0][:rows], own[1]), (q[:rows], s), words)
+
+    def one_scale(self, x, scale, config):
+        """By the library's CPU implementation."""
+        rows, hidden = x.shape
+        x, s = x.cpu(), torch.zeros(1) if scale is None else scale.cpu().clone()
+        q = torch.empty(rows, hidden, dtype=torch.uint8)
+        name = next(name for name, dtype in TYPES.items() if dtype == x.dtype)
+        addresses = (x.data_ptr(), q.data_ptr(), s.data_ptr())
+        quantizer = ptq_fp8.Quantizer("cpu", config[1], config[2])
+        quantizer.scaled_fp8_quant(name, "per_tensor" if scale is None else "static", *addresses, rows, hidden)
+        return q, s
 
     def test_refused(self):
         with self.assertRaisesRegex(TypeError, "torch.float64"):
@@ -338,12 +370,29 @@ class Compile(Case):
     def test_scaled(self):
         self.run_compiled(lambda x: ptq_fp8.scaled_fp8_quant(x + 1, use_per_token_if_dynamic=True))
 
+    def test_scaled_by_one_scale(self):
+        """With a scale that is given, and one that is computed, the eager results."""
+        for device in DEVICES:
+            for backend in self.backends(device):
+                torch._dynamo.reset()
+                function = lambda x, scale: ptq_fp8.scaled_fp8_quant(x + 1, scale, 9)
+                compiled = torch.compile(function, fullgraph=True, backend=backend)
+                for rows in (3, 5, 12):
+                    x = inputs(rows, 1368, torch.bfloat16, device)
+                    for scale in (None, torch.full((1,), 0.37, device=device)):
+                        (q, s), (want_q, want_s) = compiled(x, scale), function(x, scale)
+                        self.assertEqual(q.size(0), max(rows, 9))
+                        self.assertBits((q[:rows], s), (want_q[:rows], want_s), f"{device} {backend} {rows}")
+
     def test_opcheck(self):
         for device in DEVICES:
             x = inputs(5, 36, torch.bfloat16, device)
             # Bytes: the check compares tensors in ways that FP8 tensors do not offer.
             q, s = torch.zeros(17, 36, dtype=torch.uint8, device=device), torch.zeros(17, 1, device=device)
             torch.library.opcheck(torch.ops.ptq_fp8.per_token_quant_fp8.default, (x, q, s))
+            for is_static in (False, True):
+                arguments = (x, q, torch.ones(1, device=device), is_static)
+                torch.library.opcheck(torch.ops.ptq_fp8.per_tensor_quant_fp8.default, arguments)
             torch.library.opcheck(
                 torch.ops.ptq_fp8.scaled_fp8_quant.default,
                 (x, None, None, True),
@@ -380,18 +429,20 @@ class Cuda(Case):
         with torch.cuda.graph(graph):
             ptq_fp8.per_token_quant_fp8(x, q, s)
             q2, s2 = ptq_fp8.scaled_fp8_quant(x, use_per_token_if_dynamic=True)
+            q3, s3 = ptq_fp8.scaled_fp8_quant(x)
         for factor in (1, 3):
             other = inputs(37, 1076, torch.float16, "cuda") * factor
             x.copy_(other)
-            for tensor in (q, q2):
+            for tensor in (q, q2, q3):
                 tensor.view(torch.uint8).fill_(0xFF)
-            for tensor in (s, s2):
+            for tensor in (s, s2, s3):
                 tensor.view(torch.int32).fill_(-1)
             graph.replay()
             torch.cuda.synchronize()
             want = on_cpu(other, config("cuda"))
             self.assertBits((q, s), want)
             self.assertBits((q2, s2), want)
+            self.assertBits((q3, s3), ptq_fp8.scaled_fp8_quant(other))
 
     def test_fresh_thread(self):
         """A thread that has not used CUDA yet."""

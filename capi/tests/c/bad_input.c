@@ -48,6 +48,18 @@ static ptq_scaled_args scaled(void) {
     return args;
 }
 
+static ptq_scaled_args per_tensor(void) {
+    ptq_scaled_args args = scaled();
+    args.granularity = PTQ_GRANULARITY_PER_TENSOR;
+    return args;
+}
+
+static ptq_scaled_args static_(void) {
+    ptq_scaled_args args = scaled();
+    args.granularity = PTQ_GRANULARITY_STATIC;
+    return args;
+}
+
 /* One call with `field` of its arguments set. */
 #define BAD(entry, args_of, field, value, status, word)                                \
     do {                                                                               \
@@ -59,6 +71,12 @@ static ptq_scaled_args scaled(void) {
 
 #define PER_TOKEN(field, value, status, word) BAD(ptq_per_token_quant_fp8, per_token, field, value, status, word)
 #define SCALED(field, value, status, word) BAD(ptq_scaled_fp8_quant, scaled, field, value, status, word)
+/* With one scale for the tensor, computed and given. */
+#define PER_TENSOR(field, value, status, word)                              \
+    do {                                                                    \
+        BAD(ptq_scaled_fp8_quant, per_tensor, field, value, status, word);  \
+        BAD(ptq_scaled_fp8_quant, static_, field, value, status, word);     \
+    } while (0)
 /* Fields that both entries have. */
 #define BOTH(field, value, status, word)      \
     do {                                      \
@@ -202,8 +220,22 @@ static void fields(void) {
     PER_TOKEN(min_scale, nan, PTQ_STATUS_INVALID_VALUE, "min_scale");
     PER_TOKEN(min_scale, 1.0f / 0.0f, PTQ_STATUS_INVALID_VALUE, "min_scale");
     PER_TOKEN(device_rows, (const uint32_t *)(const void *)(memory.bytes + 1022), PTQ_STATUS_MISALIGNED, "device_rows");
-    SCALED(granularity, PTQ_GRANULARITY_PER_TENSOR, PTQ_STATUS_UNSUPPORTED, "granularity");
-    SCALED(granularity, PTQ_GRANULARITY_STATIC, PTQ_STATUS_UNSUPPORTED, "granularity");
+
+    PER_TENSOR(x, NULL, PTQ_STATUS_NULL_POINTER, "`x`");
+    PER_TENSOR(q, NULL, PTQ_STATUS_NULL_POINTER, "`q`");
+    PER_TENSOR(s, NULL, PTQ_STATUS_NULL_POINTER, "`s`");
+    PER_TENSOR(x, memory.bytes + X + 2, PTQ_STATUS_MISALIGNED, "`x`");
+    PER_TENSOR(s, (float *)(void *)(memory.bytes + S + 1), PTQ_STATUS_MISALIGNED, "`s`");
+    PER_TENSOR(q, memory.bytes + X + 63, PTQ_STATUS_OVERLAP, "`x` and `q`");
+    PER_TENSOR(s, (float *)(void *)(memory.bytes + X + 60), PTQ_STATUS_OVERLAP, "`x` and `s`");
+    PER_TENSOR(s, (float *)(void *)(memory.bytes + Q + 12), PTQ_STATUS_OVERLAP, "`q` and `s`");
+    PER_TENSOR(hidden, 0, PTQ_STATUS_SHAPE, "`hidden` is 0");
+    PER_TENSOR(hidden, UINT64_MAX, PTQ_STATUS_SHAPE, "address space");
+    PER_TENSOR(rows, UINT64_MAX, PTQ_STATUS_SHAPE, "address space");
+    PER_TENSOR(num_token_padding, UINT64_MAX, PTQ_STATUS_SHAPE, "address space");
+    PER_TENSOR(dtype, 4, PTQ_STATUS_INVALID_VALUE, "dtype");
+    PER_TENSOR(zero_rows, 2, PTQ_STATUS_INVALID_VALUE, "zero_rows");
+    PER_TENSOR(dispatch, 3, PTQ_STATUS_INVALID_VALUE, "dispatch");
 
     const void *off = memory.bytes + 1;
     expect("args NULL", ptq_per_token_quant_fp8(quantizer, NULL), PTQ_STATUS_NULL_POINTER, "ptq_per_token_args");

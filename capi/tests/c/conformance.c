@@ -1,8 +1,8 @@
 /* Runs recorded calls through the library and compares every byte.
  *
- * conformance FILE. A record of FILE, numbers little-endian: dtype, math, zero_rows, dispatch, sm_count, length of the
- * name: u32 each; rows, hidden, rows_out: u64 each; the name; x; q and s as they must be afterwards, rows beyond `rows`
- * included. */
+ * conformance FILE. A record of FILE, numbers little-endian: dtype, math, zero_rows, dispatch, sm_count, granularity, length
+ * of the name: u32 each; rows, hidden, rows_out: u64 each; the name; x; q and s as they must be afterwards, rows beyond
+ * `rows` included. */
 #include "ptq_fp8.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -58,16 +58,20 @@ int main(int count, char **arguments) {
         return 1;
     }
     unsigned calls = 0, failed = 0;
-    uint32_t head[6];
+    uint32_t head[7];
     while (fread(head, sizeof head, 1, file) == 1) {
         uint64_t shape[3];
         need(shape, sizeof shape);
-        char *name = allocate(head[5] + 1);
-        need(name, head[5]);
-        name[head[5]] = 0;
+        char *name = allocate(head[6] + 1);
+        need(name, head[6]);
+        name[head[6]] = 0;
         uint64_t rows = shape[0], hidden = shape[1], rows_out = shape[2];
         size_t width = head[0] == PTQ_DTYPE_F32 ? 4 : 2;
-        size_t x_bytes = rows * hidden * width, q_bytes = rows_out * hidden, s_bytes = rows_out * sizeof(float);
+        size_t x_bytes = rows * hidden * width, q_bytes = rows_out * hidden;
+        const int per_token = head[5] == PTQ_GRANULARITY_PER_TOKEN;
+        uint64_t scales = per_token ? rows_out : 1;
+        uint64_t written = per_token ? rows : rows > 0 && head[5] != PTQ_GRANULARITY_STATIC;
+        size_t s_bytes = scales * sizeof(float);
         unsigned char *x = allocate(x_bytes), *want_q = allocate(q_bytes), *want_s = allocate(s_bytes);
         unsigned char *q = allocate(q_bytes + GUARD), *s = allocate(s_bytes + GUARD);
         need(x, x_bytes);
@@ -85,19 +89,19 @@ int main(int count, char **arguments) {
             failed++;
         }
         if (status == PTQ_STATUS_OK) status = ptq_load(quantizer, head[0]);
-        for (int scaled = 0; scaled < 2 && status == PTQ_STATUS_OK; scaled++) {
+        for (int scaled = !per_token; scaled < 2 && status == PTQ_STATUS_OK; scaled++) {
             poison(q, want_q, rows * hidden, q_bytes);
-            poison(s, want_s, rows * sizeof(float), s_bytes);
+            poison(s, want_s, written * sizeof(float), s_bytes);
             if (scaled) {
                 ptq_output_shape out = {.struct_size = sizeof out};
-                status = ptq_scaled_fp8_output_shape(PTQ_GRANULARITY_PER_TOKEN, rows, hidden, rows_out, &out);
+                status = ptq_scaled_fp8_output_shape(head[5], rows, hidden, rows_out, &out);
                 if (status == PTQ_STATUS_OK &&
-                    (out.rows_out != rows_out || out.hidden != hidden || out.scales != rows_out)) {
+                    (out.rows_out != rows_out || out.hidden != hidden || out.scales != scales)) {
                     fprintf(stderr, "%s: the shape of the outputs is wrong\n", name);
                     failed++;
                 }
                 ptq_scaled_args args = {.struct_size = sizeof args, .dtype = head[0],
-                    .granularity = PTQ_GRANULARITY_PER_TOKEN, .zero_rows = head[2], .dispatch = head[3], .x = x, .q = q,
+                    .granularity = head[5], .zero_rows = head[2], .dispatch = head[3], .x = x, .q = q,
                     .s = (float *)(void *)s, .rows = rows, .hidden = hidden, .num_token_padding = rows_out};
                 if (status == PTQ_STATUS_OK) status = ptq_scaled_fp8_quant(quantizer, &args);
             } else {
