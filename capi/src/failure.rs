@@ -21,8 +21,6 @@ pub(crate) enum Failure {
     StructSize { name: &'static str, expected: usize, actual: usize },
     #[error("`{field}` is {actual}, expected {expected}")]
     Value { field: &'static str, expected: String, actual: String },
-    #[error("`{field}` is {actual}, which this library does not support; leave it at {expected}")]
-    Unsupported { field: &'static str, expected: &'static str, actual: String },
     #[error(
         "no CUDA context is current on this thread; make one current with cuCtxSetCurrent, or the device's primary context by \
          a call of the CUDA runtime such as cudaFree(NULL)"
@@ -64,7 +62,6 @@ impl Failure {
             Self::Handle { .. } => PtqStatus::InvalidHandle,
             Self::StructSize { .. } => PtqStatus::StructSize,
             Self::Value { .. } => PtqStatus::InvalidValue,
-            Self::Unsupported { .. } => PtqStatus::Unsupported,
             Self::NoContext => PtqStatus::NoContext,
             Self::ContextMismatch { .. } => PtqStatus::ContextMismatch,
             Self::Library(error) => of_library(error),
