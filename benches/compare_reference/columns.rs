@@ -25,6 +25,8 @@ pub const MATRIX_COLUMNS: &[&str] = &[
     "copy_us",
     // A kernel that does nothing.
     "empty_us",
+    // Ours once more, each launched to start before the one before it is complete.
+    "chained_us",
 ];
 
 /// What a record of a sweep calls itself.

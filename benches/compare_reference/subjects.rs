@@ -112,6 +112,10 @@ impl Subjects {
         let empty = self.empty.kernel()?;
         lanes.push(Some(bench.replay(slots, |_| empty.launch(stream))?));
 
+        let chained = bench.quantizer.clone().with_programmatic_launch(true);
+        let chained: Enqueue<'_> = &mut |slots, slot| bench.launch(&chained, slots, slot);
+        lanes.push(checked("chained", slots, &input.contract, chained)?);
+
         let medians = rounds::medians(&lanes.replays, REPETITIONS)?;
         let micros = lanes.columns.iter().map(|lane| lane.map(|lane| medians[lane])).collect();
         Ok(Times { micros, launches: lanes.replays[0].launches() })

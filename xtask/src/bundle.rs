@@ -20,7 +20,17 @@ const RUN: &str = include_str!("bundle/run.sh");
 const RUN_NAME: &str = "run.sh";
 
 /// Packages that only matter where the tree is built: their tests need the sources, cargo, or a C or device compiler.
-const BUILD_PACKAGES: &[&str] = &["xtask", "cuda_builder", "cuda_std_macros", "ptq-artifacts", "ptq-capi"];
+const BUILD_PACKAGES: &[&str] = &[
+    "xtask",
+    "cuda_builder",
+    "cuda_std",
+    "cuda_std_macros",
+    "ptq-artifacts",
+    "ptq-capi",
+    "ptq-kernels",
+    "ptq-spec",
+    "ptq-suite",
+];
 
 /// The workspace of programs that use the library beside other crates.
 const INTEROP_MANIFEST: &str = "examples/interop/Cargo.toml";
@@ -126,14 +136,10 @@ fn build() -> Result<Vec<Executable>, Error> {
     let excluded = BUILD_PACKAGES.iter().flat_map(|package| ["--exclude", package]);
     let own = ["--workspace", "--lib", "--bins", "--tests", "--benches"].into_iter().chain(excluded);
     let mut executables = cargo_test(own)?;
-    executables.extend(cargo_test([
-        "--locked",
-        "--manifest-path",
-        INTEROP_MANIFEST,
-        "--workspace",
-        "--bins",
-        "--tests",
-    ])?);
+    let tests = ["--workspace", "--test", "programs", "--bin", "candle"];
+    let interop = cargo_test(["--locked", "--manifest-path", INTEROP_MANIFEST].into_iter().chain(tests))?;
+    // The test holds the programs.
+    executables.extend(interop.into_iter().filter(|executable| executable.kind == Kind::Test));
     Ok(executables)
 }
 

@@ -17,6 +17,11 @@ const MEANS: [(Element, f64, f64); 3] =
 /// No shape is slower than this part of the faster of the two references.
 const WORST: f64 = 0.98;
 
+/// Launches of up to this many rows are short enough for the next one's start to matter.
+const CHAINED_ROWS: u64 = 512;
+/// Over SGLang's time, in geometric mean: at least, aim.
+const CHAINED: (f64, f64) = (1.5, 1.75);
+
 /// From this many elements on, a call reaches so much of a copy's bandwidth.
 const LARGE_ELEMENTS: u64 = 1 << 28;
 const LARGE_BANDWIDTH: f64 = 0.95;
@@ -33,6 +38,7 @@ struct Cell {
     vllm: Option<f64>,
     copy: f64,
     empty: f64,
+    chained: Option<f64>,
 }
 
 /// A record, read.
@@ -56,6 +62,11 @@ impl Cell {
     /// Part of a copy's bandwidth.
     fn of_copy(&self) -> f64 {
         self.copy / self.ours
+    }
+
+    /// How many times as fast as SGLang where launches overlap.
+    fn chained_over_sglang(&self) -> Option<f64> {
+        Some(self.sglang? / self.chained?)
     }
 
     /// Difference of two measurements of the same, relative.
@@ -88,6 +99,7 @@ impl Matrix {
                 vllm: row.measured("vllm_us")?,
                 copy: row.number("copy_us")?,
                 empty: row.number("empty_us")?,
+                chained: row.measured("chained_us")?,
             })
         };
         record.rows().map(cell).collect::<Result<_, _>>().map(Self)
@@ -99,12 +111,17 @@ impl Matrix {
 
     /// The geometric mean over the seed matrix, if all of it was measured.
     fn mean(&self, element: Element, ratio: impl Fn(&Cell) -> Option<f64>) -> Option<f64> {
+        self.mean_to(u64::MAX, element, ratio)
+    }
+
+    /// The geometric mean over the part of the seed matrix with at most so many rows, if all of it was measured.
+    fn mean_to(&self, most: u64, element: Element, ratio: impl Fn(&Cell) -> Option<f64>) -> Option<f64> {
         let measured: BTreeMap<_, _> = self
             .of(element)
-            .filter(|cell| cell.is_seed())
+            .filter(|cell| cell.is_seed() && cell.rows <= most)
             .filter_map(|cell| Some(((cell.rows, cell.hidden), ratio(cell)?)))
             .collect();
-        let whole = measured.len() == seed::TOKENS.len() * seed::HIDDEN.len();
+        let whole = measured.len() == seed::TOKENS.iter().filter(|&&rows| rows <= most).count() * seed::HIDDEN.len();
         geometric_mean(measured.into_values()).filter(|_| whole)
     }
 
@@ -131,6 +148,15 @@ impl Matrix {
             goals.add(&what, Bound::AtLeast(WORST), "", lowest.map(|(_, ratio)| ratio), &detail);
         }
         for element in Element::ALL {
+            let mean = self.mean_to(CHAINED_ROWS, element, Cell::chained_over_sglang);
+            let what = format!(
+                "{element}: launches that overlap, times as fast as SGLang, geometric mean of the seed shapes up to \
+                 {CHAINED_ROWS} rows"
+            );
+            goals.add(&what, Bound::AtLeast(CHAINED.0), "", mean, "");
+            goals.add(&format!("{element}: aim of the same"), Bound::AtLeast(CHAINED.1), "", mean, "");
+        }
+        for element in Element::ALL {
             let large = self.of(element).filter(|cell| cell.rows * cell.hidden >= LARGE_ELEMENTS);
             let lowest = least(large.map(|cell| (cell, cell.of_copy())));
             let detail = lowest.map_or_else(String::new, |(cell, _)| cell.shape());
@@ -146,8 +172,8 @@ impl Matrix {
         let mut text = String::from(
             "Geometric means over the seed matrix, of the time of others over ours; the noise is the difference between two \
              measurements of ours in the same run.\n\n\
-             | element | over SGLang | over vLLM | over the faster | over a copy | noise, median | noise, most |\n\
-             |---|---|---|---|---|---|---|\n",
+             | element | over SGLang | over vLLM | over the faster | over a copy | chained, over SGLang | noise, median | noise, most |\n\
+             |---|---|---|---|---|---|---|---|\n",
         );
         for element in Element::ALL {
             let mut noise: Vec<_> = self.of(element).map(Cell::noise).collect();
@@ -159,11 +185,12 @@ impl Matrix {
             // Writing to a String cannot fail, here and below.
             let _ = writeln!(
                 text,
-                "| {element} | {} | {} | {} | {} | {} | {} |",
+                "| {element} | {} | {} | {} | {} | {} | {} | {} |",
                 mean(Cell::over_sglang),
                 mean(Cell::over_vllm),
                 mean(Cell::over_both),
                 mean(|cell| Some(cell.of_copy())),
+                mean(Cell::chained_over_sglang),
                 percent(noise.get(noise.len() / 2)),
                 percent(noise.last()),
             );

@@ -29,7 +29,7 @@ fn matrix(sglang: f64, copy: f64) -> String {
     for (rows, hidden) in shapes {
         for element in ["f16", "bf16", "f32"] {
             let bytes = rows * hidden * 3;
-            text += &format!("{element},{rows},{hidden},entry,256,{bytes},2048,1.0,1.02,{sglang},3.0,{copy},0.5\n");
+            text += &format!("{element},{rows},{hidden},entry,256,{bytes},2048,1.0,1.02,{sglang},3.0,{copy},0.5,0.8\n");
         }
     }
     text
