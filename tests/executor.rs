@@ -246,6 +246,7 @@ fn serving_entry_refuses_what_the_operations_refuse() {
         // SAFETY: every access is within `memory`, which nobody else uses.
         let quantize = |args| unsafe { executor.scaled_fp8_quant_raw(call, args, ptr::null_mut()) };
         assert_eq!(quantize(args), Ok(()), "{granularity:?}");
+        memory.fill(-3.5);
         let error = quantize(ScaledFp8QuantArgs { s: s + 1, ..args }).unwrap_err();
         assert!(matches!(error, Error::Shape(ShapeError::Misaligned { operand: "s", .. })), "{error}");
         let error = quantize(ScaledFp8QuantArgs { q: x + 1, ..args }).unwrap_err();
@@ -256,5 +257,6 @@ fn serving_entry_refuses_what_the_operations_refuse() {
         assert!(matches!(error, Error::Shape(ShapeError::HiddenZero { .. })), "{error}");
         let nothing = ScaledFp8QuantArgs { x: 0, q: 0, s: 4096, rows: 0, ..args };
         assert_eq!(quantize(nothing), Ok(()), "{granularity:?} of no rows");
+        assert_eq!(memory, [-3.5; 64], "{granularity:?}");
     }
 }

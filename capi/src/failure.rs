@@ -98,3 +98,38 @@ fn of_library(error: &Error) -> PtqStatus {
         _ => PtqStatus::Internal,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use per_token_quant_fp8::{Backend, ComputeCapability, DeviceInfo, DriverError, DriverVersion, MathMode};
+
+    /// What takes a device to come about, or artifacts that are not there: statuses that no program on the CPU sees.
+    #[test]
+    fn errors_of_devices_and_artifacts_have_their_status() {
+        let capability = ComputeCapability(9, 0);
+        let device = Box::new(DeviceInfo { ordinal: 0, name: "none".to_owned(), capability, sm_count: 132 });
+        let stem = || "per_token.bf16.sm_90.fast".to_owned();
+        let (backend, code, operand) = (Backend::Aot, DriverError(700), "x");
+        for (error, status) in [
+            (Error::NoDriver { reason: String::new() }, PtqStatus::NoDriver),
+            (Error::NoDevice { driver: DriverVersion { major: 13, minor: 0 } }, PtqStatus::NoDevice),
+            (Error::NoContext, PtqStatus::NoContext),
+            (Error::ContextMismatch { device }, PtqStatus::ContextMismatch),
+            (Error::NotDeviceMemory { operand, address: 4 }, PtqStatus::WrongMemory),
+            (Error::WrongDevice { operand, expected: 0, actual: 1 }, PtqStatus::WrongMemory),
+            (Error::WrongContext { operand }, PtqStatus::WrongMemory),
+            (Error::UnknownTarget { name: "sm_1".to_owned() }, PtqStatus::Environment),
+            (
+                Error::UnsupportedMath { math: MathMode::Fast, expected: capability, actual: capability },
+                PtqStatus::Unsupported,
+            ),
+            (Error::MalformedArtifact { stem: stem(), reason: "cut" }, PtqStatus::Load),
+            (Error::Load { stem: stem(), backend, code, log: String::new() }, PtqStatus::Load),
+            (Error::Driver { call: "cuLaunchKernel", code }, PtqStatus::Driver),
+        ] {
+            let failure = Failure::from(error);
+            assert_eq!(failure.status(), status, "{failure}");
+        }
+    }
+}

@@ -4,13 +4,20 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
-/// Enums of errors: file, name, and how `errors.md` calls it.
+/// Enums of errors: file, name, and how `errors.md` calls a variant, up to its own name.
 const ENUMS: &[(&str, &str, &str)] = &[
-    ("spec/src/error.rs", "ShapeError", "ShapeError"),
-    ("host/src/error.rs", "Error", "Error"),
-    ("host/src/error.rs", "PlanError", "PlanError"),
-    ("cli/src/error.rs", "Error", "quant_fp8::Error"),
+    ("spec/src/error.rs", "ShapeError", "ShapeError::"),
+    ("host/src/error.rs", "Error", "Error::"),
+    ("host/src/error.rs", "PlanError", "PlanError::"),
+    ("cli/src/error.rs", "Error", "quant_fp8::Error::"),
+    ("capi/src/status.rs", "PtqStatus", C_STATUS),
 ];
+
+/// In C, whose names are in capitals.
+const C_STATUS: &str = "PTQ_STATUS_";
+
+/// Variants that are no error of their own: those that wrap another error are named by what they wrap.
+const OTHERS: &[(&str, &str)] = &[("Error::", "Shape"), ("Error::", "Plan"), (C_STATUS, "Ok")];
 
 fn read(path: &str) -> String {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(path);
@@ -36,6 +43,18 @@ fn variants(source: &str, name: &str) -> Vec<String> {
     starts.map(|line| line.chars().take_while(|c| c.is_alphanumeric()).collect()).collect()
 }
 
+/// `NoDevice` as `NO_DEVICE`.
+fn in_capitals(variant: &str) -> String {
+    let mut name = String::new();
+    for (i, letter) in variant.chars().enumerate() {
+        if i > 0 && letter.is_uppercase() {
+            name.push('_');
+        }
+        name.extend(letter.to_uppercase());
+    }
+    name
+}
+
 #[test]
 fn every_row_of_errors_md_has_a_test_that_exists() {
     let text = read("docs/errors.md");
@@ -45,7 +64,8 @@ fn every_row_of_errors_md_has_a_test_that_exists() {
         let names = quoted(row[3]);
         assert!(!names.is_empty() && names.len().is_multiple_of(2), "a row without a test: {row:?}");
         for pair in names.chunks_exact(2) {
-            let found = read(pair[0]).contains(&format!("fn {}(", pair[1]));
+            let keyword = if pair[0].ends_with(".py") { "def" } else { "fn" };
+            let found = read(pair[0]).contains(&format!("{keyword} {}(", pair[1]));
             assert!(found, "{} has no test `{}`", pair[0], pair[1]);
             count += 1;
         }
@@ -59,12 +79,11 @@ fn every_error_is_in_errors_md() {
     let named: BTreeSet<&str> =
         rows(&text).iter().filter(|row| row.len() == 4).flat_map(|row| quoted(row[2])).collect();
     for (file, name, called) in ENUMS {
-        // Those that wrap another error are named by what they wrap.
-        let wraps = |variant: &String| *called == "Error" && ["Shape", "Plan"].contains(&variant.as_str());
         let variants = variants(&read(file), name);
         assert!(variants.len() > 3, "{file}: no variants of {name} found");
-        for variant in variants.iter().filter(|variant| !wraps(variant)) {
-            let full = format!("{called}::{variant}");
+        for variant in variants.iter().filter(|variant| !OTHERS.contains(&(*called, variant.as_str()))) {
+            let name = if *called == C_STATUS { in_capitals(variant) } else { variant.clone() };
+            let full = format!("{called}{name}");
             assert!(named.contains(full.as_str()), "{full} is in no row of docs/errors.md");
         }
     }

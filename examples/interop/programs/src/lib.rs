@@ -1,4 +1,6 @@
-//! What the programs share: a device, or a word why there is none; one input; the check of every byte.
+//! What the programs share: a device, or a word why there is none; one input; CUDA graphs; the check of every byte.
+
+pub mod graph;
 
 use half::bf16;
 use per_token_quant_fp8::cpu::{self, Params};
@@ -59,8 +61,17 @@ pub fn input() -> Vec<bf16> {
 pub fn check(q: &[u8], s: &[f32], params: Params) -> Outcome {
     let (mut want_q, mut want_s) = (vec![0; ROWS * HIDDEN], vec![0.0; ROWS]);
     cpu::scalar::quantize(&input(), &mut want_q, &mut want_s, shape()?, params)?;
-    if (q.len(), s.len()) != (want_q.len(), want_s.len()) {
-        return Err(format!("{} codes and {} scales, expected {} and {ROWS}", q.len(), s.len(), want_q.len()).into());
+    compare(q, s, &want_q, &want_s)
+}
+
+/// Compares codes of rows of [`HIDDEN`], and scales, byte by byte.
+///
+/// # Errors
+/// The first difference.
+pub fn compare(q: &[u8], s: &[f32], want_q: &[u8], want_s: &[f32]) -> Outcome {
+    let (actual, expected) = ((q.len(), s.len()), (want_q.len(), want_s.len()));
+    if actual != expected {
+        return Err(format!("{actual:?} codes and scales, expected {expected:?}").into());
     }
     if let Some(i) = (0..q.len()).find(|&i| q[i] != want_q[i]) {
         let (row, column) = (i / HIDDEN, i % HIDDEN);
@@ -69,6 +80,6 @@ pub fn check(q: &[u8], s: &[f32], params: Params) -> Outcome {
     if let Some(row) = (0..s.len()).find(|&row| s[row].to_bits() != want_s[row].to_bits()) {
         return Err(format!("row {row}: scale {:e}, expected {:e}", s[row], want_s[row]).into());
     }
-    println!("{ROWS} x {HIDDEN}: every byte is that of the CPU implementation");
+    println!("{} x {HIDDEN}: every byte is that of the CPU implementation", q.len() / HIDDEN);
     Ok(())
 }

@@ -4,6 +4,8 @@
 
 #[path = "../src/bin/cudarc.rs"]
 mod cudarc;
+#[path = "../src/bin/device_rows.rs"]
+mod device_rows;
 #[path = "../src/bin/executor.rs"]
 mod executor;
 #[path = "../src/bin/graph_capture.rs"]
@@ -12,6 +14,8 @@ mod graph_capture;
 mod host_slices;
 #[path = "../src/bin/raw_pointers.rs"]
 mod raw_pointers;
+#[path = "../src/bin/scaled_fp8_quant.rs"]
+mod scaled_fp8_quant;
 
 use interop::{Outcome, has_device};
 use libtest_mimic::{Arguments, Completion, Trial};
@@ -29,8 +33,10 @@ fn main() -> ExitCode {
     let programs: [(&str, bool, Program); _] = [
         ("host_slices", false, host_slices::main),
         ("executor", false, executor::main),
+        ("scaled_fp8_quant", false, scaled_fp8_quant::main),
         ("raw_pointers", true, raw_pointers::main),
         ("graph_capture", true, graph_capture::main),
+        ("device_rows", true, device_rows::main),
         ("cudarc", true, cudarc::main),
     ];
     let trials = programs.map(|(name, needs_device, run)| {
