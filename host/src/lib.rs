@@ -75,6 +75,7 @@
 //! | `image.rs` | what an artifact holds for the driver, as it is or compressed |
 //! | `cubin.rs` | whether a cubin is whole |
 //! | `modules.rs` | loads a module once per context |
+//! | `ptx.rs` | one entry of PTX |
 //! | `launch.rs` | the only file that launches a kernel |
 //! | `environment.rs` | the environment variables |
 //! | `device.rs` | what is there: driver and devices |
@@ -95,6 +96,7 @@ mod modules;
 mod per_tensor;
 mod per_token;
 mod policy;
+mod ptx;
 mod quantizer;
 mod selection;
 mod tensor_policy;

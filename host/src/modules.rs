@@ -1,9 +1,10 @@
-//! Loads each module once per context.
+//! Loads each module once per context. A cubin is loaded whole; of PTX an entry at a time is compiled, when it is first asked
+//! for: a call needs one of dozens, and each takes the driver's compiler some 20 ms.
 
 use crate::driver::{self, Context, DriverError};
 use crate::image::Identity;
 use crate::selection::Candidate;
-use crate::{Artifact, Backend, Error, cubin};
+use crate::{Artifact, Backend, Error, cubin, ptx};
 use cust::sys::{CUfunc_st, CUfunction, CUmodule};
 use std::collections::HashMap;
 use std::ffi::CString;
@@ -12,14 +13,24 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-/// A loaded module. It is never unloaded: a kernel may be in flight at any time, and its context's end frees it.
+/// The kernels of an artifact, loaded. They are never unloaded: one may be in flight at any time, and their context's end
+/// frees them.
 #[derive(Debug)]
 pub(crate) struct Module {
-    handle: CUmodule,
+    code: Code,
     artifact: &'static Artifact,
     backend: Backend,
     /// In the order of [`ptq_spec::Kernel::entries`]; null until first asked for.
     functions: Box<[AtomicPtr<CUfunc_st>]>,
+}
+
+/// What functions come from.
+#[derive(Debug)]
+enum Code {
+    /// A cubin, loaded.
+    Cubin(CUmodule),
+    /// PTX, checked. Locked while an entry is compiled, so that others who want it wait.
+    Ptx(Mutex<Vec<u8>>),
 }
 
 // SAFETY: the handle is a number to the driver, whose functions may be called on any thread; no field is changed but
@@ -95,13 +106,14 @@ impl Module {
         let Candidate { backend, artifact } = candidate;
         let start = Instant::now();
         let image = image(candidate)?;
-        // SAFETY: `image` returns PTX that ends in NUL or a whole cubin.
-        let loaded = unsafe { driver::load_module(&image) };
-        let handle =
-            loaded.map_err(|(code, log)| Error::Load { stem: artifact.stem().to_string(), backend, code, log })?;
-        tracing::debug!(stem = %artifact.stem(), %backend, elapsed = ?start.elapsed(), "loaded a module");
         let functions = artifact.kernel.entries().iter().map(|_| AtomicPtr::new(ptr::null_mut())).collect();
-        Ok(Self { handle, artifact, backend, functions })
+        if backend == Backend::Jit {
+            return Ok(Self { code: Code::Ptx(Mutex::new(image)), artifact, backend, functions });
+        }
+        // SAFETY: `image` returns a whole cubin for this backend.
+        let handle = unsafe { hand_over(&image, artifact, backend) }?;
+        tracing::debug!(stem = %artifact.stem(), %backend, elapsed = ?start.elapsed(), "loaded a module");
+        Ok(Self { code: Code::Cubin(handle), artifact, backend, functions })
     }
 
     pub fn artifact(&self) -> &'static Artifact {
@@ -117,33 +129,70 @@ impl Module {
         let missing = |code| Error::NoEntry { stem: self.artifact.stem().to_string(), entry, code };
         let entries = self.artifact.kernel.entries();
         let index = entries.iter().position(|&name| name == entry).ok_or_else(|| missing(DriverError::NOT_FOUND))?;
-        let known = self.functions[index].load(Ordering::Acquire);
-        if !known.is_null() {
-            return Ok(Function(known));
+        let known = || {
+            let known = self.functions[index].load(Ordering::Acquire);
+            (!known.is_null()).then_some(Function(known))
+        };
+        if let Some(known) = known() {
+            return Ok(known);
         }
         let name = CString::new(entry).map_err(|_| missing(DriverError::NOT_FOUND))?;
-        // SAFETY: `handle` is loaded and never unloaded, and its context is current, hence exists.
-        let function = unsafe { driver::module_function(self.handle, &name) }.map_err(|code| match code {
+        let compiling;
+        let module = match &self.code {
+            Code::Cubin(module) => *module,
+            Code::Ptx(text) => {
+                compiling = lock(text);
+                if let Some(known) = known() {
+                    return Ok(known);
+                }
+                self.compile(&compiling, entry)?
+            }
+        };
+        // SAFETY: `module` is loaded and never unloaded, and its context is current, hence exists.
+        let function = unsafe { driver::module_function(module, &name) }.map_err(|code| match code {
             DriverError::NOT_FOUND => missing(code),
             // The driver loads a kernel when it is first asked for, and may fail at that: out of memory above all.
             _ => {
                 Error::Load { stem: self.artifact.stem().to_string(), backend: self.backend, code, log: String::new() }
             }
         })?;
-        // Threads that race here store the same handle.
+        // Threads that race here, which those of PTX do not, store the same handle.
         self.functions[index].store(function, Ordering::Release);
         Ok(Function(function))
     }
+
+    /// A module of one entry.
+    fn compile(&self, text: &[u8], entry: &str) -> Result<CUmodule, Error> {
+        let start = Instant::now();
+        let mut image = ptx::alone(text, entry);
+        image.push(0);
+        // SAFETY: a part of what `image` checked, PTX without a NUL, and the NUL that ends it.
+        let module = unsafe { hand_over(&image, self.artifact, self.backend) }?;
+        tracing::debug!(
+            stem = %self.artifact.stem(), backend = %self.backend, entry, elapsed = ?start.elapsed(), "loaded a module"
+        );
+        Ok(module)
+    }
+}
+
+/// Has the driver load an image into the current context.
+///
+/// # Safety
+/// As [`driver::load_module`].
+unsafe fn hand_over(image: &[u8], artifact: &Artifact, backend: Backend) -> Result<CUmodule, Error> {
+    // SAFETY: as the caller promises.
+    let loaded = unsafe { driver::load_module(image) };
+    loaded.map_err(|(code, log)| Error::Load { stem: artifact.stem().to_string(), backend, code, log })
 }
 
 /// The directive that every PTX has.
 const VERSION: &[u8] = b".version";
 
-/// The bytes for the driver, in memory of their own: PTX ends in NUL, a cubin is aligned as the allocator aligns.
+/// The bytes of an image, in memory of their own: PTX without a NUL, or a cubin, aligned as the allocator aligns.
 fn image(candidate: Candidate) -> Result<Vec<u8>, Error> {
     let Candidate { backend, artifact } = candidate;
     let malformed = |reason| artifact.malformed(reason);
-    let mut image = candidate.image().bytes().map_err(malformed)?.into_owned();
+    let image = candidate.image().bytes().map_err(malformed)?.into_owned();
     if backend == Backend::Aot {
         cubin::check(&image).map_err(malformed)?;
         return Ok(image);
@@ -156,7 +205,6 @@ fn image(candidate: Candidate) -> Result<Vec<u8>, Error> {
     if image.contains(&0) {
         return Err(malformed("its PTX contains a NUL byte"));
     }
-    image.push(0);
     Ok(image)
 }
 
@@ -187,8 +235,8 @@ mod tests {
     }
 
     #[test]
-    fn ptx_gets_its_nul() {
-        assert_eq!(image(candidate(Backend::Jit, ".version 7.0", &[])).unwrap(), b".version 7.0\0");
+    fn ptx_is_taken_as_it_is() {
+        assert_eq!(image(candidate(Backend::Jit, ".version 7.0", &[])).unwrap(), b".version 7.0");
     }
 
     #[test]

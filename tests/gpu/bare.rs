@@ -7,6 +7,7 @@ use per_token_quant_fp8::cust::memory::DeviceBuffer;
 use per_token_quant_fp8::cust::sys::{self, CUstream};
 use per_token_quant_fp8::{Element, Error, Quantizer, RawArgs, Shape};
 use ptq_suite::random_rows;
+use std::ptr;
 
 /// Bytes of the outputs before: as a code and as a scale a NaN, which no input gives.
 const POISON: u8 = 0xFF;
@@ -36,8 +37,8 @@ impl Bare {
             seed: 0,
         };
         // The zeros are written in the default stream, for which a non-blocking stream does not wait.
-        // SAFETY: takes nothing.
-        check(unsafe { sys::cuCtxSynchronize() })?;
+        // SAFETY: the null stream always exists.
+        check(unsafe { sys::cuStreamSynchronize(ptr::null_mut()) })?;
         Ok(bare)
     }
 
@@ -45,8 +46,8 @@ impl Bare {
     pub fn counted(self) -> Result<Self, Box<dyn std::error::Error>> {
         let counted = Self { count: Some((DeviceBuffer::from_slice(&[0])?, 0)), ..self };
         // As in `new`.
-        // SAFETY: takes nothing.
-        check(unsafe { sys::cuCtxSynchronize() })?;
+        // SAFETY: the null stream always exists.
+        check(unsafe { sys::cuStreamSynchronize(ptr::null_mut()) })?;
         Ok(counted)
     }
 

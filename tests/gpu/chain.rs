@@ -4,10 +4,12 @@
 //! Every round has other input than the one before, and starts with poisoned outputs. The kernel behind the call compares
 //! every word on the device, so that nothing has to wait for the host.
 
+use crate::child::{self, Body};
+use crate::form::Form;
 use crate::graph::{Graph, check};
 use crate::neighbours::{Neighbours, Order, Words};
-use crate::variation::Variation;
-use crate::{Outcome, Test};
+use crate::variation::{self, Variation};
+use crate::{Outcome, Test, enter, open};
 use per_token_quant_fp8::cpu::{self, Params};
 use per_token_quant_fp8::cust::memory::{CopyDestination, DeviceBuffer};
 use per_token_quant_fp8::cust::stream::{Stream, StreamFlags};
@@ -19,6 +21,7 @@ use ptq_suite::random_rows;
 use std::collections::HashSet;
 use std::error::Error;
 use std::mem::discriminant;
+use std::ptr;
 
 /// Rounds with each pair of neighbours, and elements of all their inputs: large calls get fewer rounds.
 const ROUNDS: usize = 2000;
@@ -32,7 +35,7 @@ const PAUSE_NS: u32 = 3000;
 
 /// Rows for warps, for CTAs and for two passes.
 const SHAPES: [(u64, u64); 8] =
-    [(1, 256), (7, 64), (512, 256), (1, 512), (39, 1076), (128, 2048), (512, 4096), (5, 32768)];
+    [(1, 256), (7, 64), (512, 256), (1, 512), (39, 1076), (128, 2048), (512, 4096), (5, 65536)];
 
 /// Whether the kernels before, the calls, and the kernels after may start early.
 const CHAINS: [(Order, bool, Order); 6] = [
@@ -44,16 +47,17 @@ const CHAINS: [(Order, bool, Order); 6] = [
     (Order::Plain, false, Order::Plain),
 ];
 
+/// What runs in a process of its own: a captured stream is not for others to disturb.
+pub const CHILDREN: &[Body] = &[Body { name: "chain::graphs", variable: None, run: in_graphs }];
+
 pub fn tests(device: &DeviceInfo, variations: &[Variation]) -> Vec<Test> {
     let older = device.capability < ComputeCapability(9, 0);
-    let bodies = [("stream", in_a_stream as fn(&Variation) -> Outcome), ("graph", in_a_graph)];
     let mut tests = vec![Test::new("chain::differences_are_counted", differences_are_counted)];
     for variation in variations {
-        for (name, run) in bodies {
-            let variation = variation.clone();
-            tests.push(Test::new(format!("chain::{name}_{}", variation.name()), move || run(&variation)));
-        }
+        let variation = variation.clone();
+        tests.push(Test::new(format!("chain::stream_{}", variation.name()), move || in_a_stream(&variation)));
     }
+    tests.extend(CHILDREN.iter().map(child::test));
     tests
         .into_iter()
         .map(|test| test.skip_if(older, "the kernels around the calls need compute capability 9.0"))
@@ -96,8 +100,8 @@ impl Chain {
             differences: DeviceBuffer::zeroed(1)?,
         };
         // All of it is written in the default stream, for which a non-blocking stream does not wait.
-        // SAFETY: takes nothing.
-        check(unsafe { sys::cuCtxSynchronize() })?;
+        // SAFETY: the null stream always exists.
+        check(unsafe { sys::cuStreamSynchronize(ptr::null_mut()) })?;
         Ok(chain)
     }
 
@@ -232,6 +236,13 @@ fn in_a_stream(variation: &Variation) -> Outcome {
         }
         chain.verify(chain.rounds() - 1, stream)
     })
+}
+
+/// Every variation, in graphs.
+fn in_graphs() -> Outcome {
+    let device = open()?;
+    enter()?;
+    variation::all(&device, Form::of_environment()).iter().try_for_each(in_a_graph)
 }
 
 /// Through addresses, captured.

@@ -102,9 +102,9 @@ fn open() -> Result<DeviceInfo, Error> {
 }
 
 fn main() -> ExitCode {
-    if let Some(code) =
-        child::run(&[backend::CHILDREN, streams::CHILDREN, contexts::CHILDREN, counted::CHILDREN].concat())
-    {
+    let others = [backend::CHILDREN, streams::CHILDREN, contexts::CHILDREN, counted::CHILDREN];
+    let children = [&others.concat(), chain::CHILDREN, per_tensor::CHILDREN].concat();
+    if let Some(code) = child::run(&children) {
         return code;
     }
     let arguments = Arguments::from_args();

@@ -127,13 +127,15 @@ fn graph_replay() -> Outcome {
         let quantizer = Quantizer::new(copied())?.with_math(MathMode::Precise)?.with_backend(backend);
         let loads = Count::of(LOADED);
         loads.during(|| quantizer.load(Kernel::PerToken, Element::F32))?;
-        if loads.get() != 1 {
-            return Err(format!("{backend}: `load` loaded {} modules, expected 1", loads.get()).into());
+        // PTX is compiled entry by entry; the device may have nothing else.
+        let (loaded, entries) = (loads.get(), Kernel::PerToken.entries().len());
+        if loaded != 1 && loaded != entries {
+            return Err(format!("{backend}: `load` loaded {loaded} modules, expected 1 or {entries}").into());
         }
         for flags in [StreamFlags::NON_BLOCKING, StreamFlags::DEFAULT] {
             let stream = new_stream(flags)?;
             // A row for warps, one for a CTA, one for two passes.
-            let mut calls = [Bare::new(300, 512)?, Bare::new(33, 4096)?, Bare::new(5, 32768)?];
+            let mut calls = [Bare::new(300, 512)?, Bare::new(33, 4096)?, Bare::new(5, 65536)?];
             let enqueue = || {
                 // SAFETY: the stream is one of the quantizer's context.
                 let mut each = calls.iter().map(|call| unsafe { call.quantize(&quantizer, stream.as_inner()) });
@@ -141,7 +143,7 @@ fn graph_replay() -> Outcome {
             };
             // SAFETY: the stream lives in this function and is captured here alone.
             let graph = unsafe { Graph::capture(stream.as_inner(), enqueue) }?;
-            if loads.get() != 1 {
+            if loads.get() != loaded {
                 return Err(format!("{backend}: the capture loaded a module").into());
             }
             for seed in 0..4 {

@@ -5,6 +5,7 @@ mod serving;
 mod streams;
 mod subject;
 
+pub use streams::CHILDREN;
 pub use subject::{OnDevice, Operands, on_device};
 
 use crate::errors::{expect, precise};

@@ -1,25 +1,31 @@
 //! Capture into a graph, and replay with other data: the memset of the scale is part of it.
 
+use crate::child::{self, Body};
 use crate::errors::precise;
 use crate::graph::{Graph, check};
-use crate::{Outcome, Test, allocations};
+use crate::{Outcome, Test, allocations, enter, open};
 use per_token_quant_fp8::cpu::per_tensor::quantize_dynamic;
 use per_token_quant_fp8::cust::memory::DeviceBuffer;
 use per_token_quant_fp8::cust::stream::{Stream, StreamFlags};
 use per_token_quant_fp8::cust::sys::{self, CUstream};
 use per_token_quant_fp8::{Element, Kernel, MathMode, PerTensorArgs, Quantizer, Scale, ZeroRows};
 use ptq_suite::random_rows;
+use std::ptr;
 
 /// Bytes of the outputs before: as a code and as a scale a NaN, which no input gives.
 const POISON: u8 = 0xFF;
 /// Several CTAs, and elements after the last vector.
 const ELEMENTS: usize = 300_001;
 
+/// What runs in a process of its own: while a stream is captured that waits for the default stream, nobody may use the
+/// default stream.
+pub const CHILDREN: &[Body] =
+    &[Body { name: "per_tensor::replay_with_other_data", variable: None, run: replay_with_other_data }];
+
 pub fn tests() -> Vec<Test> {
-    vec![
-        Test::new("per_tensor::replay_with_other_data", replay_with_other_data),
-        Test::new("per_tensor::calls_allocate_nothing", calls_allocate_nothing),
-    ]
+    let mut tests = vec![Test::new("per_tensor::calls_allocate_nothing", calls_allocate_nothing)];
+    tests.extend(CHILDREN.iter().map(child::test));
+    tests
 }
 
 struct Buffers {
@@ -33,8 +39,8 @@ impl Buffers {
     fn new() -> Result<Self, Box<dyn std::error::Error>> {
         let (x, q, s) = (DeviceBuffer::zeroed(ELEMENTS)?, DeviceBuffer::zeroed(ELEMENTS)?, DeviceBuffer::zeroed(1)?);
         // The zeros are written in the default stream, for which a non-blocking stream does not wait.
-        // SAFETY: takes nothing.
-        check(unsafe { sys::cuCtxSynchronize() })?;
+        // SAFETY: the null stream always exists.
+        check(unsafe { sys::cuStreamSynchronize(ptr::null_mut()) })?;
         Ok(Self { x, q, s, input: vec![0.0; ELEMENTS] })
     }
 
@@ -110,6 +116,8 @@ impl Buffers {
 
 /// A scale that shrinks from one replay to the next: one that is not set to zero again would stay too large.
 fn replay_with_other_data() -> Outcome {
+    open()?;
+    enter()?;
     let quantizer = precise()?;
     quantizer.load(Kernel::PerTensor, Element::F32)?;
     for flags in [StreamFlags::NON_BLOCKING, StreamFlags::DEFAULT] {
