@@ -269,11 +269,10 @@ impl Quantizer {
             grid_limit: self.grid_limit(),
             programmatic: self.programmatic() && artifact.orders_grids(),
         };
-        let mut grids = launch.chunks();
         let choice = Choice {
             plan,
-            ctas: grids.next().map_or(0, |first| first.ctas),
-            grids: 1 + grids.count() as u64,
+            ctas: launch.chunks().next().map_or(0, |first| first.ctas),
+            grids: launch.grids(),
             target: artifact.target,
             math: artifact.math,
             backend: module.backend(),
