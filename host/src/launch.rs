@@ -126,6 +126,11 @@ impl Extension {
 }
 
 impl Launch {
+    /// How many grids there are, without going through them: of rows that no memory holds there may be billions.
+    pub fn grids(&self) -> u64 {
+        grids(self.rows, self.rows_per_cta, self.grid_limit)
+    }
+
     /// The grids, which together work on every row once.
     pub fn chunks(&self) -> impl Iterator<Item = Chunk> + use<> {
         chunks(self.rows, self.rows_per_cta, self.grid_limit)
@@ -261,12 +266,23 @@ unsafe fn launch(
     driver::check("cuLaunchKernelEx", code)
 }
 
+/// Rows of every grid but the last.
+fn rows_per_grid(rows_per_cta: u32, grid_limit: u32) -> u64 {
+    // Both are at least 1, and have 32 bits, so that the product fits.
+    u64::from(rows_per_cta.max(1)) * u64::from(grid_limit.clamp(1, MAX_GRID))
+}
+
+/// How many grids [`chunks`] gives.
+fn grids(rows: u64, rows_per_cta: u32, grid_limit: u32) -> u64 {
+    rows.div_ceil(rows_per_grid(rows_per_cta, grid_limit))
+}
+
 /// Splits `rows` into grids of at most `grid_limit` CTAs of `rows_per_cta` rows.
 fn chunks(rows: u64, rows_per_cta: u32, grid_limit: u32) -> impl Iterator<Item = Chunk> {
-    // Both are at least 1, and below 2^31, so that the product fits.
+    let grids = grids(rows, rows_per_cta, grid_limit);
+    let rows_per_grid = rows_per_grid(rows_per_cta, grid_limit);
     let rows_per_cta = u64::from(rows_per_cta.max(1));
-    let rows_per_grid = rows_per_cta * u64::from(grid_limit.clamp(1, MAX_GRID));
-    (0..rows.div_ceil(rows_per_grid)).map(move |i| {
+    (0..grids).map(move |i| {
         let first_row = i * rows_per_grid;
         let rows = rows_per_grid.min(rows - first_row);
         // At most `grid_limit`, which is 32 bits wide.
@@ -304,6 +320,12 @@ mod tests {
     }
 
     #[test]
+    fn grids_beyond_counting_are_told_at_once() {
+        assert_eq!(grids(1 << 57, 1, 1), 1 << 57);
+        assert_eq!(grids(u64::MAX, u32::MAX, u32::MAX), u64::MAX.div_ceil(u64::from(u32::MAX) * u64::from(MAX_GRID)));
+    }
+
+    #[test]
     fn every_row_is_in_exactly_one_grid() {
         for rows in 0..60 {
             for per_cta in [1, 2, 4, 8] {
@@ -317,6 +339,7 @@ mod tests {
                         next += chunk.rows;
                     }
                     assert_eq!(next, rows);
+                    assert_eq!(grids(rows, per_cta, limit), chunks(rows, per_cta, limit).count() as u64);
                 }
             }
         }

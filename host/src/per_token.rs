@@ -269,11 +269,10 @@ impl Quantizer {
             grid_limit: self.grid_limit(),
             programmatic: self.programmatic() && artifact.orders_grids(),
         };
-        let mut grids = launch.chunks();
         let choice = Choice {
             plan,
-            ctas: grids.next().map_or(0, |first| first.ctas),
-            grids: 1 + grids.count() as u64,
+            ctas: launch.chunks().next().map_or(0, |first| first.ctas),
+            grids: launch.grids(),
             target: artifact.target,
             math: artifact.math,
             backend: module.backend(),
@@ -406,7 +405,7 @@ mod tests {
     use ptq_spec::per_token::{Entry, Strategy};
     use std::collections::BTreeMap;
     use std::fmt;
-    use std::sync::{Arc, Mutex};
+    use std::sync::{Arc, Mutex, PoisonError};
     use tracing::field::{Field, Visit};
     use tracing::{Event, Level, Metadata, Subscriber, span};
 
@@ -471,6 +470,9 @@ mod tests {
         let layout = extended.layout(shape).unwrap();
         let events = Arc::new(Mutex::new(Vec::new()));
         let recorder = Recorder { level, events: events.clone() };
+        // One at a time: who records while another thread meets the event for the first time may be missed for good.
+        static ALONE: Mutex<()> = Mutex::new(());
+        let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
         tracing::subscriber::with_default(recorder, || report(&args, layout, &choice, asked));
         // Not `Arc::into_inner`: whoever rebuilds tracing's cache of interests in another thread may hold the recorder too.
         let mut events = events.lock().unwrap();

@@ -148,10 +148,10 @@ def _number(table, field, name):
     return table[name]
 
 
-def _count(field, value):
+def _count(field, value, bits=64):
     """A number as C takes it: ctypes would cut a larger or a negative one."""
-    if not 0 <= value < 1 << 64:
-        raise ValueError(f"{field} is {value}, expected 0 to 2**64 - 1")
+    if not 0 <= value < 1 << bits:
+        raise ValueError(f"{field} is {value}, expected 0 to 2**{bits} - 1")
     return value
 
 
@@ -170,7 +170,9 @@ class Quantizer:
     def __init__(self, backend="auto", math="auto", sm_count=0):
         self._handle = None
         config = Config(
-            backend=_number(BACKENDS, "backend", backend), math=_number(MATHS, "math", math), sm_count=sm_count
+            backend=_number(BACKENDS, "backend", backend),
+            math=_number(MATHS, "math", math),
+            sm_count=_count("sm_count", sm_count, 32),
         )
         handle = c_void_p()
         self._library = load()

@@ -111,6 +111,9 @@ class Errors(unittest.TestCase):
                 make()
 
     def test_sizes(self):
+        for sm_count in (-1, 1 << 32):
+            with self.assertRaisesRegex(ValueError, rf"sm_count is {sm_count}, expected 0 to 2\*\*32 - 1"):
+                Quantizer("cpu", sm_count=sm_count)
         for rows, hidden in ((-1, 4), (1, -4), (1 << 64, 4)):
             with self.assertRaisesRegex(ValueError, "expected 0 to"):
                 self.quantizer.per_token_quant_fp8("f32", 64, 64, 64, rows, hidden)

@@ -8,6 +8,8 @@ mod kernels;
 mod mutants;
 mod record;
 mod reference;
+#[cfg(test)]
+mod script;
 mod setup;
 mod staging;
 mod r#try;

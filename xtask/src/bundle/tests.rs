@@ -1,24 +1,19 @@
 //! The folder and `run.sh`, with shell scripts in the executables' place.
 
 use super::*;
+use crate::script;
 use std::process::Output;
 
 /// A bundle with the given (path, script) pairs as its compressed executables.
 fn bundle(scripts: &[(&str, &str)]) -> tempfile::TempDir {
     let dir = tempfile::tempdir().unwrap();
-    write_executable(&dir.path().join(RUN_NAME), RUN);
-    for (path, script) in scripts {
+    script::write(&dir.path().join(RUN_NAME), RUN);
+    for (path, text) in scripts {
         let path = dir.path().join(path);
-        write_executable(&path, script);
+        script::write(&path, text);
         run_tool("gzip", "gzip", &path).unwrap();
     }
     dir
-}
-
-fn write_executable(path: &Path, script: &str) {
-    fs::create_dir_all(path.parent().unwrap()).unwrap();
-    fs::write(path, script).unwrap();
-    fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
 }
 
 /// Exit status, stdout and stderr of the bundle's `run.sh`, started from another folder.
@@ -157,7 +152,7 @@ fn sanitizer(findings: &str, status: i32) -> (tempfile::TempDir, String) {
         "#!/bin/sh\necho \"========= $*\"\nwhile [ \"${{1#--}}\" != \"$1\" ]; do shift 2; done\n\"$@\"\n\
          echo \"{findings}\"\nexit {status}\n"
     );
-    write_executable(&dir.path().join("compute-sanitizer"), &script);
+    script::write(&dir.path().join("compute-sanitizer"), &script);
     let path = format!("{}:{}", dir.path().display(), std::env::var("PATH").unwrap());
     (dir, path)
 }

@@ -108,20 +108,19 @@ fn names_one(image: &[u8], start: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::os::unix::fs::PermissionsExt;
+    use crate::script;
 
     const WANTED: Wanted = Wanted { architecture: "sm_90a", kernels: &["_Z4warpI", "_Z3ctaI"], to: "kernels.cubin" };
 
     /// A `cuobjdump` that writes the given files, each with its names, for a library of any content.
     fn extract_from(files: &[(&str, &[&str])]) -> (tempfile::TempDir, Result<(), Error>) {
         let dir = tempfile::tempdir().unwrap();
-        let mut script = "#!/bin/sh\n[ \"$1 $2 $3 $4\" = '-arch sm_90a -xelf all' ] || exit 3\n".to_owned();
+        let mut text = "#!/bin/sh\n[ \"$1 $2 $3 $4\" = '-arch sm_90a -xelf all' ] || exit 3\n".to_owned();
         for (file, names) in files {
-            script += &format!("printf '\\177ELF\\0.text.{0}\\0{0}\\0' >{file}\n", names.join("\\0"));
+            text += &format!("printf '\\177ELF\\0.text.{0}\\0{0}\\0' >{file}\n", names.join("\\0"));
         }
         let tool = dir.path().join("cuobjdump");
-        fs::write(&tool, script).unwrap();
-        fs::set_permissions(&tool, fs::Permissions::from_mode(0o755)).unwrap();
+        script::write(&tool, &text);
         let into = dir.path().join("into");
         fs::create_dir(&into).unwrap();
         let result = extract(&tool, Path::new("library.so"), &WANTED, &into);
