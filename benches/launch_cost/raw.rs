@@ -41,14 +41,14 @@ impl Raw {
         let (mut rows, mut hidden) = (args.shape.rows(), args.shape.hidden());
         // No row of the input has scale zero.
         debug_assert_eq!(args.options, Options::default());
-        let mut flags = 0_u32;
+        let mut guard = 0_u32;
         let mut arguments: [*mut c_void; 6] = [
             (&raw mut x).cast(),
             (&raw mut q).cast(),
             (&raw mut s).cast(),
             (&raw mut rows).cast(),
             (&raw mut hidden).cast(),
-            (&raw mut flags).cast(),
+            (&raw mut guard).cast(),
         ];
         // SAFETY: these are the arguments that `spec::per_token::Entry` lists, which the driver copies before it returns; the
         // caller answers for the memory.

@@ -5,7 +5,6 @@ use crate::driver::{self, Code};
 use crate::modules::Function;
 use crate::tensor_policy::TensorPass;
 use cust::sys::{CUfunction, CUstream};
-use ptq_spec::flags::{GUARD, PROGRAMMATIC};
 use ptq_spec::per_token_extended::Bounds;
 use std::ffi::{c_int, c_uint, c_void};
 use std::mem::offset_of;
@@ -154,7 +153,7 @@ impl Launch {
             let mut s = self.s + first * size_of::<f32>() as u64;
             let mut rows = chunk.rows;
             let mut hidden = self.hidden;
-            let mut flags = flags(self.guard, self.programmatic);
+            let mut guard = u32::from(self.guard);
             // Those of `ptq_spec::for_each_per_token_extended_entry` go on; the plain entries read the first six alone.
             let mut x_stride = self.x_stride;
             let mut q_stride = self.q_stride;
@@ -167,7 +166,7 @@ impl Launch {
                 (&raw mut s).cast(),
                 (&raw mut rows).cast(),
                 (&raw mut hidden).cast(),
-                (&raw mut flags).cast(),
+                (&raw mut guard).cast(),
                 (&raw mut x_stride).cast(),
                 (&raw mut q_stride).cast(),
                 (&raw mut upper).cast(),
@@ -216,24 +215,19 @@ impl TensorLaunch {
         for (function, pass) in self.absmax.into_iter().chain([self.quantize]) {
             // The order and the types of `ptq_spec::per_tensor::Entry`.
             let (mut x, mut q, mut s, mut elements) = (self.x, self.q, self.s, self.elements);
-            let mut flags = flags(self.guard, false);
+            let mut guard = u32::from(self.guard);
             let mut arguments: [*mut c_void; 5] = [
                 (&raw mut x).cast(),
                 (&raw mut q).cast(),
                 (&raw mut s).cast(),
                 (&raw mut elements).cast(),
-                (&raw mut flags).cast(),
+                (&raw mut guard).cast(),
             ];
             // SAFETY: as the caller promises; `arguments` points to the five values that every entry takes.
             unsafe { launch(function, pass.ctas, pass.threads, false, stream, arguments.as_mut_ptr()) }?;
         }
         Ok(())
     }
-}
-
-/// What every entry takes as `flags`.
-fn flags(guard: bool, programmatic: bool) -> u32 {
-    u32::from(guard) * GUARD + u32::from(programmatic) * PROGRAMMATIC
 }
 
 /// Enqueues one grid.

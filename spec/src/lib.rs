@@ -8,7 +8,6 @@
 pub mod artifact;
 pub mod element;
 pub mod error;
-pub mod flags;
 pub mod fp8;
 pub mod kernel;
 pub mod math_mode;

@@ -79,8 +79,8 @@ pub enum Pass {
 
 /// One kernel entry. The same names exist in the artifact of every element type.
 ///
-/// Arguments, in order: `x` pointer, `q` pointer, `s` pointer, `elements: u64`, `flags: u32` ([`crate::flags`]).
-/// [`Pass::Absmax`] leaves `q` alone. Any grid will do: its threads take vectors in turn, and the
+/// Arguments, in order: `x` pointer, `q` pointer, `s` pointer, `elements: u64`, `guard: u32` (non-zero: a zero scale gives a
+/// zero inverse). [`Pass::Absmax`] leaves `q` and `guard` alone. Any grid will do: its threads take vectors in turn, and the
 /// first of them the elements that are left over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Entry {

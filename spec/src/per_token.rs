@@ -41,8 +41,8 @@ pub enum Strategy {
 
 /// One kernel entry. The same names exist in the artifact of every element type.
 ///
-/// Arguments, in order: `x` pointer, `q` pointer, `s` pointer, `rows: u64`, `hidden: u64`, `flags: u32`
-/// ([`crate::flags`]).
+/// Arguments, in order: `x` pointer, `q` pointer, `s` pointer, `rows: u64`, `hidden: u64`, `guard: u32` (non-zero: a
+/// zero scale gives a zero inverse).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Entry {
     /// Symbol in the module.

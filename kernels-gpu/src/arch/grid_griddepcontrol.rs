@@ -3,26 +3,18 @@
 
 use core::arch::asm;
 
-/// With a number that is not 0: tells the GPU that this CTA keeps no dependent grid from starting, then waits until the grids
-/// before this one are complete and what they wrote is visible here.
-///
-/// Only a dependent grid that was launched for it starts early, once every CTA of this one said so or ended, and has to wait
-/// before it relies on anything of this grid. The wait is over at once where this grid was launched after the others' end.
+/// Tells the GPU that this CTA keeps no dependent grid from starting. Only a dependent grid that was launched for it starts
+/// early, once every CTA of this one said so or ended, and has to wait before it relies on anything of this grid.
 #[inline(always)]
-pub fn order(programmatic: u32) {
-    // SAFETY: touches neither memory nor registers but a predicate of its own. The compiler takes it to read and write memory,
-    // so that no access moves from behind it to before it.
-    unsafe {
-        // Indented: what splits PTX into entries takes a brace at the start of a line for an entry's end.
-        asm!(
-            "{{",
-            "\t.reg .pred programmatic;",
-            "\tsetp.ne.u32 programmatic, {}, 0;",
-            "\t@programmatic griddepcontrol.launch_dependents;",
-            "\t@programmatic griddepcontrol.wait;",
-            "\t}}",
-            in(reg32) programmatic,
-            options(nostack, preserves_flags),
-        );
-    }
+pub fn launch_dependents() {
+    // SAFETY: touches neither memory nor registers. The compiler may think that it does, and keeps the order.
+    unsafe { asm!("griddepcontrol.launch_dependents;", options(nostack, preserves_flags)) };
+}
+
+/// Waits until the grids before this one are complete and what they wrote is visible here; at once where this grid was
+/// launched after their end.
+#[inline(always)]
+pub fn wait() {
+    // SAFETY: as above. The compiler takes it to read and write memory, so that no access moves from behind it to before it.
+    unsafe { asm!("griddepcontrol.wait;", options(nostack, preserves_flags)) };
 }

@@ -5,8 +5,6 @@
 
 pub mod mem;
 
-use ptq_spec::flags::PROGRAMMATIC;
-
 #[cfg(any(ptq_arch = "sm_90", ptq_arch = "sm_100f", ptq_arch = "sm_120"))]
 #[path = "grid_griddepcontrol.rs"]
 mod grid;
@@ -16,13 +14,13 @@ mod grid;
 
 /// The first thing in every kernel: lets the next grid of the stream start, and waits for the grids before this one.
 ///
-/// Where the launch asked for it and both grids allow it they overlap ("programmatic dependent launch"); where not, this does
-/// nothing, because in many short CTAs it costs time (bf16 7807 x 1076 on an H200: 1.17 of the launch without). No thread
-/// reads or writes global memory, nor ends, before it has been here: this grid is then complete only after those before it,
-/// so that one which waits for this grid has waited for them too.
+/// Where both grids allow it they overlap ("programmatic dependent launch"); where not, this does nothing. No thread reads or
+/// writes global memory, nor ends, before it has been here: this grid is then complete only after those before it, so that
+/// one which waits for this grid has waited for them too.
 #[inline(always)]
-pub fn order_grids(flags: u32) {
-    grid::order(flags & PROGRAMMATIC);
+pub fn order_grids() {
+    grid::launch_dependents();
+    grid::wait();
 }
 
 #[cfg(any(ptq_arch = "sm_89", ptq_arch = "sm_90", ptq_arch = "sm_100f", ptq_arch = "sm_120"))]

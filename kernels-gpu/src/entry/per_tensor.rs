@@ -17,9 +17,9 @@ macro_rules! define_entries {
         ///   `s` is readable and `q`, of `elements` bytes, writable; all disjoint, on the device.
         /// - `x`, and of a quantizing entry `q`, suit the entry's vector; the CTA is one-dimensional, of whole warps.
         #[cuda_std::kernel(max_threads = ptq_spec::per_tensor::MAX_THREADS)]
-        pub unsafe fn $name(x: *const u8, q: *mut u8, s: *mut f32, elements: u64, flags: u32) {
-            $crate::arch::order_grids(flags);
-            let arguments = $crate::tensor::Arguments { x, q, s, elements, guard: flags & ptq_spec::flags::GUARD != 0 };
+        pub unsafe fn $name(x: *const u8, q: *mut u8, s: *mut f32, elements: u64, guard: u32) {
+            $crate::arch::order_grids();
+            let arguments = $crate::tensor::Arguments { x, q, s, elements, guard: guard != 0 };
             // SAFETY: the kernel's contract is the pass's.
             unsafe { $crate::entry::per_tensor::body!($pass, Element, $elements, arguments) }
         }

@@ -28,7 +28,7 @@ macro_rules! define_entries {
             s: *mut f32,
             rows: u64,
             hidden: u64,
-            flags: u32,
+            guard: u32,
             x_stride: u64,
             q_stride: u64,
             upper: f32,
@@ -36,14 +36,14 @@ macro_rules! define_entries {
             first_row: u64,
             device_rows: *const u32,
         ) {
-            $crate::arch::order_grids(flags);
+            $crate::arch::order_grids();
             // SAFETY: null or readable by contract.
             let rows = unsafe { $crate::entry::per_token_extended::counted(rows, first_row, device_rows) };
             // The same for all threads of a CTA: no barrier is left waiting.
             if u64::from(cuda_std::thread::block_idx_x()) >= rows {
                 return;
             }
-            let plain = $crate::row::Arguments { x, q, s, hidden, guard: flags & ptq_spec::flags::GUARD != 0 };
+            let plain = $crate::row::Arguments { x, q, s, hidden, guard: guard != 0 };
             let scale = ptq_spec::per_token_extended::Bounds { upper, min_scale };
             let arguments = $crate::row::Strided { plain, x_stride, q_stride };
             // SAFETY: the kernel's contract is the strategy's.

@@ -3,7 +3,6 @@
 use crate::offsets::reserve;
 use cuda_std::emulator::{Launch, MathFlags, Memory};
 use half::bf16;
-use ptq_spec::flags::GUARD;
 use ptq_spec::per_tensor::{ENTRIES, Entry, MAX_THREADS, Pass};
 use ptq_spec::{Element, MathMode, Scale, ZeroRows};
 use ptq_suite::per_tensor::{Call, Family, PerTensor, run};
@@ -18,7 +17,7 @@ const GRIDS: [(u32, u32); 3] = [(1, 32), (7, 64), (3, MAX_THREADS)];
 
 const BUDGET: Budget = Budget { rows: usize::MAX, elements: 1 << 16 };
 
-/// A kernel entry: x, q, s, elements, flags.
+/// A kernel entry: x, q, s, elements, guard.
 type Kernel = unsafe fn(*const u8, *mut u8, *mut f32, u64, u32);
 
 macro_rules! table {
@@ -74,7 +73,7 @@ impl PerTensor for Emulator {
         };
         let launch = Launch { ctas: self.ctas, threads: self.threads, dynamic_shared: 0, math };
         let element = call.x.element();
-        let flags = u32::from(call.zero_scale == ZeroRows::Guarded) * GUARD;
+        let guard = u32::from(call.zero_scale == ZeroRows::Guarded);
         let bytes: &[u8] = match &*call.x {
             Tensor::F16(x) => bytemuck::cast_slice(x.operand()),
             Tensor::Bf16(x) => bytemuck::cast_slice(x.operand()),
@@ -87,7 +86,7 @@ impl PerTensor for Emulator {
             let (x, q, s) = (x, q, s);
             let ran = launch.run(memory, || {
                 // SAFETY: the emulator checks every access of the kernels.
-                unsafe { run(x.as_ptr(), q.as_mut_ptr(), s.as_mut_ptr(), elements, flags) }
+                unsafe { run(x.as_ptr(), q.as_mut_ptr(), s.as_mut_ptr(), elements, guard) }
             });
             (entry.name, ran)
         };

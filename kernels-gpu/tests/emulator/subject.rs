@@ -2,7 +2,6 @@
 
 use crate::entries;
 use cuda_std::emulator::{Address, Launch, MathFlags, Memory};
-use ptq_spec::flags::GUARD;
 use ptq_spec::per_token::{Entry, LANES_PER_WARP, Strategy};
 use ptq_spec::per_token_extended::Bounds;
 use ptq_spec::{Kernel, MathMode, per_token_extended};
@@ -124,7 +123,7 @@ impl Implementation for Emulator {
         let (entry, threads) = self.forced.unwrap_or_else(|| (choose(case, addresses), THREADS));
         out.kernel = Some(entry.name);
         let rows_per_cta = if entry.strategy == Strategy::Warp { threads / LANES_PER_WARP } else { 1 };
-        let flags = u32::from(guard) * GUARD;
+        let guard = u32::from(guard);
         let Bounds { upper, min_scale } = layout.bounds();
         let (x_stride, q_stride) = (layout.x_stride(), layout.q_stride());
         let all = rows as usize;
@@ -142,7 +141,7 @@ impl Implementation for Emulator {
                 launch.run(&memory, || {
                     let (x, q, s) = operands();
                     // SAFETY: the emulator checks every access of the kernels.
-                    unsafe { run(x, q, s, rows, hidden, flags) }
+                    unsafe { run(x, q, s, rows, hidden, guard) }
                 })?;
             } else {
                 let run = entries::extended(element, entry.name).expect("the tables have no other entries");
@@ -151,7 +150,7 @@ impl Implementation for Emulator {
                     let (x, q, s) = operands();
                     let count = device_rows.map_or(std::ptr::null(), Address::as_ptr);
                     // SAFETY: the emulator checks every access of the kernels.
-                    unsafe { run(x, q, s, rows, hidden, flags, x_stride, q_stride, upper, min_scale, first, count) }
+                    unsafe { run(x, q, s, rows, hidden, guard, x_stride, q_stride, upper, min_scale, first, count) }
                 })?;
             }
         }
