@@ -27,7 +27,8 @@ pub fn plan() -> impl Iterator<Item = Planned> {
     let modes = |target: &'static Target| target.math.iter().map(move |&math| (target, math));
     let elements = move |(target, math)| Element::ALL.into_iter().map(move |element| (target, math, element));
     Kernel::ALL.into_iter().flat_map(move |kernel| {
-        let of_kernel = TARGETS.iter().flat_map(modes).flat_map(elements);
+        let targets = TARGETS.iter().filter(move |target| kernel.is_for(target));
+        let of_kernel = targets.flat_map(modes).flat_map(elements);
         of_kernel.map(move |(target, math, element)| Planned { kernel, target, math, element })
     })
 }
@@ -47,7 +48,7 @@ impl Planned {
             .fast_sqrt(fast)
             // A fused product and sum rounds once instead of twice, in neither mode of the reference.
             .fma_contraction(false)
-            .features([self.kernel.name(), self.element.name()])
+            .features(self.kernel.features().iter().copied().chain([self.element.name()]))
             .toolchain(toolchain)
             .target_dir(folders.device_target())
             .copy_to(out.join(self.stem() + ".ptx"))

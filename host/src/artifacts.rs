@@ -1,7 +1,7 @@
 //! The table of compiled kernels: handed over by whoever links the crate, or read from a folder.
 
 use crate::{Error, Image};
-use ptq_spec::{ArtifactStem, ComputeCapability, Element, Kernel, MathMode, TARGETS, Target, artifact_stem};
+use ptq_spec::{ArtifactStem, Element, Kernel, MathMode, TARGETS, Target, artifact_stem};
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::io;
@@ -38,7 +38,7 @@ impl Artifact {
     /// Whether its kernels may start before the grids before them in the stream are complete, because they wait for those
     /// themselves: `griddepcontrol`, which compute capability 9.0 has (PTX ISA).
     pub fn orders_grids(&self) -> bool {
-        self.target.capability >= ComputeCapability(9, 0)
+        self.kernel.orders_grids(self.target)
     }
 
     /// The PTX, decompressed.
@@ -149,9 +149,12 @@ fn read_dir(dir: &Path) -> Result<Artifacts, Error> {
 pub(crate) fn every() -> impl Iterator<Item = (Kernel, &'static Target, MathMode, Element)> {
     let modes = |target: &'static Target| target.math.iter().map(move |&math| (target, math));
     let elements = |(target, math)| Element::ALL.into_iter().map(move |element| (target, math, element));
-    let of_kernel = move || TARGETS.iter().flat_map(modes).flat_map(elements);
+    let of_kernel = move |kernel: Kernel| {
+        TARGETS.iter().filter(move |target| kernel.is_for(target)).flat_map(modes).flat_map(elements)
+    };
     let kernels = Kernel::ALL.into_iter();
-    kernels.flat_map(move |kernel| of_kernel().map(move |(target, math, element)| (kernel, target, math, element)))
+    kernels
+        .flat_map(move |kernel| of_kernel(kernel).map(move |(target, math, element)| (kernel, target, math, element)))
 }
 
 fn read_optional(path: &Path) -> Result<Option<Vec<u8>>, Error> {
@@ -195,10 +198,11 @@ mod tests {
 
     #[test]
     fn grids_order_themselves_from_9_0_on() {
-        for target in TARGETS {
-            let (kernel, math, element) = (Kernel::PerToken, MathMode::Precise, Element::F32);
+        for (target, kernel) in TARGETS.iter().flat_map(|target| Kernel::ALL.map(|kernel| (target, kernel))) {
+            let (math, element) = (MathMode::Precise, Element::F32);
             let artifact = Artifact { kernel, target, math, element, ptx: Image::NONE, cubin: Image::NONE };
-            assert_eq!(artifact.orders_grids(), ["sm_90", "sm_100f", "sm_120"].contains(&target.name), "{target}");
+            let able = ["sm_90", "sm_100f", "sm_120"].contains(&target.name);
+            assert_eq!(artifact.orders_grids(), able && kernel != Kernel::PerToken, "{kernel} {target}");
         }
     }
 

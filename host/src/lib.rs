@@ -37,13 +37,15 @@
 //!
 //! # Programmatic dependent launch
 //!
-//! The kernels of `sm_90` and later first let the next kernel of the stream start and then wait for the kernels before
-//! (`griddepcontrol`), before they touch memory and before any thread ends. Both do nothing unless a launch asks for it.
+//! From `sm_90` on there are kernels that first let the next kernel of the stream start and then wait for the kernels before
+//! (`griddepcontrol`), before they touch memory and before any thread ends.
 //!
-//! - [`Quantizer::with_programmatic_launch`] asks for ours: it may start while the kernel before still runs, if that one lets
-//!   it, and waits for its end, so that the call is right after any kernel.
+//! - [`Quantizer::with_programmatic_launch`] takes those ([`ptq_spec::Kernel::PerTokenProgrammatic`], which its
+//!   [`Quantizer::load`] loads for the plain operation): a call may start while the kernel before still runs, if that one lets
+//!   it, and waits for its end, so that the call is right after any kernel. The kernels of calls that were not asked to are
+//!   without the two, which cost time where CTAs are many and short.
 //! - A kernel after ours that is launched in the ordinary way starts when ours is complete. One that is launched with
-//!   `CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION` may start early, whether or not ours was asked to, and has to
+//!   `CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION` may start before ours is complete, and has to
 //!   wait (`griddepcontrol.wait`, `cudaGridDependencySynchronize`) before it reads `q` and `s` or writes any buffer of the
 //!   call. When it has waited, everything before ours in the stream is complete too.
 //! - A capture keeps it as a programmatic edge of the graph, which takes a driver of CUDA 12.3.

@@ -245,7 +245,7 @@ impl Quantizer {
     /// Finds kernel and plan for at least one row, in the quantizer's context, which is current.
     fn resolve(&self, args: &RawArgs, layout: Layout) -> Result<(Launch, Choice), Error> {
         let RawArgs { element, x, q, s, shape, options, device_rows, .. } = *args;
-        let kernel = args.kernel(layout);
+        let kernel = self.launched(args.kernel(layout));
         let module = self.module(kernel, element)?;
         let artifact = module.artifact();
         let (hidden, x_stride, q_stride) = (shape.hidden(), layout.x_stride(), layout.q_stride());
@@ -285,9 +285,10 @@ impl Quantizer {
 
 /// Says what a call came to, and what was asked for.
 fn report(args: &RawArgs, layout: Layout, choice: &Choice, asked: &Quantizer) {
+    let kernel = asked.launched(args.kernel(layout));
     let forced = asked.forced();
     tracing::debug!(
-        artifact = %artifact_stem(args.kernel(layout), args.element, choice.target, choice.math),
+        artifact = %artifact_stem(kernel, args.element, choice.target, choice.math),
         backend = %choice.backend,
         backend_asked = %asked.backend(),
         target_forced = forced.target,

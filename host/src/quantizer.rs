@@ -212,6 +212,7 @@ impl Quantizer {
     /// Those of [`Quantizer::prepare`] on contexts and artifacts. The next call tries again.
     pub fn load(&self, kernel: Kernel, element: Element) -> Result<(), Error> {
         self.home.check()?;
+        let kernel = self.launched(kernel);
         let module = self.module(kernel, element)?;
         // With lazy loading, which is the driver's default, a kernel is loaded when it is first asked for.
         kernel.entries().iter().try_for_each(|entry| module.function(entry).map(|_| ()))
@@ -233,6 +234,13 @@ impl Quantizer {
 
     pub(crate) fn programmatic(&self) -> bool {
         self.programmatic
+    }
+
+    /// Which kernels stand for an operation: those that order their grids, where that is asked for and the target has them.
+    pub(crate) fn launched(&self, kernel: Kernel) -> Kernel {
+        let capability = self.target.map_or(self.home.device.capability, |target| target.capability);
+        let programmatic = self.programmatic && capability >= Kernel::PROGRAMMATIC_CAPABILITY;
+        if kernel == Kernel::PerToken && programmatic { Kernel::PerTokenProgrammatic } else { kernel }
     }
 
     pub(crate) fn home(&self) -> &Home {
@@ -377,6 +385,14 @@ pub(crate) mod tests {
         assert!(!h200().programmatic());
         assert!(h200().with_programmatic_launch(true).programmatic());
         assert!(!h200().with_programmatic_launch(true).with_programmatic_launch(false).programmatic());
+        let launched = |quantizer: Quantizer| Kernel::ALL.map(|kernel| quantizer.launched(kernel));
+        assert_eq!(launched(h200()), Kernel::ALL);
+        let asked = h200().with_programmatic_launch(true);
+        let own = |kernel| if kernel == Kernel::PerToken { Kernel::PerTokenProgrammatic } else { kernel };
+        assert_eq!(launched(asked.clone()), Kernel::ALL.map(own));
+        assert_eq!(launched(asked.with_target("sm_89").unwrap()), Kernel::ALL, "its kernels cannot wait");
+        let older = quantizer(8, 9, Environment::default()).unwrap().with_programmatic_launch(true);
+        assert_eq!(launched(older), Kernel::ALL);
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! The operations that are compiled.
 
 use crate::per_token::Entry;
-use crate::{per_tensor, per_token, per_token_extended};
+use crate::{ComputeCapability, Target, per_tensor, per_token, per_token_extended};
 use core::fmt;
 
 /// An operation of the GPU: kernels that are compiled, embedded and loaded together, one artifact for each element type,
@@ -10,6 +10,9 @@ use core::fmt;
 pub enum Kernel {
     /// Per-token quantization: [`crate::per_token`].
     PerToken,
+    /// The same entries, which order their grids themselves, so that a grid may start before the one before it is complete
+    /// ("programmatic dependent launch"). Kernels of their own, because that costs time where CTAs are many and short.
+    PerTokenProgrammatic,
     /// Per-token quantization of strided rows, with bounds and a row count in device memory:
     /// [`crate::per_token_extended`].
     PerTokenExtended,
@@ -19,21 +22,45 @@ pub enum Kernel {
 
 impl Kernel {
     /// Every operation.
-    pub const ALL: [Self; 3] = [Self::PerToken, Self::PerTokenExtended, Self::PerTensor];
+    pub const ALL: [Self; 4] = [Self::PerToken, Self::PerTokenProgrammatic, Self::PerTokenExtended, Self::PerTensor];
 
-    /// Lower-case name: in file names of artifacts, as cargo feature of the kernels' crate, in errors.
+    /// Lowest compute capability whose grids can order themselves: `griddepcontrol` (PTX ISA).
+    pub const PROGRAMMATIC_CAPABILITY: ComputeCapability = ComputeCapability(9, 0);
+
+    /// Lower-case name: in file names of artifacts and in errors.
     pub const fn name(self) -> &'static str {
         match self {
             Self::PerToken => per_token::KERNEL,
+            Self::PerTokenProgrammatic => "per_token_programmatic",
             Self::PerTokenExtended => per_token_extended::KERNEL,
             Self::PerTensor => per_tensor::KERNEL,
         }
     }
 
+    /// Cargo features of the kernels' crate that build it.
+    pub const fn features(self) -> &'static [&'static str] {
+        match self {
+            Self::PerToken => &["per_token"],
+            Self::PerTokenProgrammatic => &["per_token", "programmatic"],
+            Self::PerTokenExtended => &["per_token_extended", "programmatic"],
+            Self::PerTensor => &["per_tensor", "programmatic"],
+        }
+    }
+
+    /// Whether its grids order themselves on that target: a launch may then let them start early.
+    pub fn orders_grids(self, target: &Target) -> bool {
+        self != Self::PerToken && target.capability >= Self::PROGRAMMATIC_CAPABILITY
+    }
+
+    /// Whether there are artifacts of it for that target.
+    pub fn is_for(self, target: &Target) -> bool {
+        self != Self::PerTokenProgrammatic || self.orders_grids(target)
+    }
+
     /// Symbols of its entries, the same in every artifact.
     pub const fn entries(self) -> &'static [&'static str] {
         match self {
-            Self::PerToken => per_token::ENTRY_NAMES,
+            Self::PerToken | Self::PerTokenProgrammatic => per_token::ENTRY_NAMES,
             Self::PerTokenExtended => per_token_extended::ENTRY_NAMES,
             Self::PerTensor => per_tensor::ENTRY_NAMES,
         }
@@ -42,7 +69,7 @@ impl Kernel {
     /// Its entries that quantize whole rows, by warps or CTAs: what a launch plan chooses among.
     pub const fn row_entries(self) -> &'static [Entry] {
         match self {
-            Self::PerToken => per_token::ENTRIES,
+            Self::PerToken | Self::PerTokenProgrammatic => per_token::ENTRIES,
             Self::PerTokenExtended => per_token_extended::ENTRIES,
             Self::PerTensor => &[],
         }

@@ -16,7 +16,8 @@
 //! | inverse, codes | of that s, as without bounds | of that s, as without bounds |
 //!
 //! Elements above a cap saturate at ±448. A floor that is not flushed keeps every scale above 0, so that the guard of
-//! zero scales never acts: rows of zeros become zeros of their sign, NaN 448. Whether a zero scale is guarded otherwise
+//! zero scales never acts: rows of zeros become zeros of their sign, NaN 448. (In precise math a floor of at most 2^-128 has
+//! an infinite inverse: zeros become 448 too.) Whether a zero scale is guarded otherwise
 //! follows the number of rows that the host gives, never the count in device memory; with such a count
 //! [`ZeroRows::Guarded`](crate::ZeroRows::Guarded) leaves the bits to the data alone.
 //!

@@ -60,16 +60,16 @@ fn main() -> ExitCode {
         trials.push(Trial::test(format!("resources::{stem}"), move || {
             let used = used(artifact)?;
             none(match artifact.kernel {
-                Kernel::PerToken | Kernel::PerTokenExtended => contract::resources(artifact, &used),
                 Kernel::PerTensor => per_tensor::resources(artifact, &used),
+                _ => contract::resources(artifact, &used),
             })?;
             Ok(())
         }));
         trials.push(needing(&nvdisasm, format!("instructions::{stem}"), move |tool| {
             let listing = sass(artifact, &tool)?;
             none(match artifact.kernel {
-                Kernel::PerToken | Kernel::PerTokenExtended => contract::instructions(artifact, &listing),
                 Kernel::PerTensor => per_tensor::instructions(artifact, &listing),
+                _ => contract::instructions(artifact, &listing),
             })
         }));
         trials.push(needing(&snapshots, format!("ptx::{stem}"), move |folder| {

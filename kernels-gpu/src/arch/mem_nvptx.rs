@@ -5,14 +5,18 @@ use core::arch::asm;
 /// `ld.global` with the hints of the input.
 ///
 /// `.nc` is for memory that nothing writes while the grid runs. A grid that waits for those before it runs while they write,
-/// so that with `griddepcontrol` the loads are ordinary ones. The L1 hint needs PTX 7.4, more than `sm_80` does.
-#[cfg(any(ptq_arch = "sm_90", ptq_arch = "sm_100f", ptq_arch = "sm_120"))]
+/// so that with `griddepcontrol` (the feature `programmatic`) the loads are ordinary ones. The L1 hint needs PTX 7.4, more
+/// than `sm_80` does.
+#[cfg(all(feature = "programmatic", any(ptq_arch = "sm_90", ptq_arch = "sm_100f", ptq_arch = "sm_120")))]
 macro_rules! ld {
     ($suffix:literal) => {
         concat!("ld.global.L1::no_allocate.", $suffix)
     };
 }
-#[cfg(ptq_arch = "sm_89")]
+#[cfg(any(
+    ptq_arch = "sm_89",
+    all(not(feature = "programmatic"), any(ptq_arch = "sm_90", ptq_arch = "sm_100f", ptq_arch = "sm_120"))
+))]
 macro_rules! ld {
     ($suffix:literal) => {
         concat!("ld.global.nc.L1::no_allocate.", $suffix)
@@ -26,13 +30,13 @@ macro_rules! ld {
 }
 
 /// `ld.global` that L1 may keep, otherwise as above.
-#[cfg(any(ptq_arch = "sm_90", ptq_arch = "sm_100f", ptq_arch = "sm_120"))]
+#[cfg(all(feature = "programmatic", any(ptq_arch = "sm_90", ptq_arch = "sm_100f", ptq_arch = "sm_120")))]
 macro_rules! ld_cached {
     ($suffix:literal) => {
         concat!("ld.global.", $suffix)
     };
 }
-#[cfg(any(ptq_arch = "sm_80", ptq_arch = "sm_89"))]
+#[cfg(not(all(feature = "programmatic", any(ptq_arch = "sm_90", ptq_arch = "sm_100f", ptq_arch = "sm_120"))))]
 macro_rules! ld_cached {
     ($suffix:literal) => {
         concat!("ld.global.nc.", $suffix)
