@@ -19,6 +19,9 @@ import sys
 import tempfile
 import time
 
+# Threads that wait for their next task by spinning would take the cores of whoever's turn it is.
+os.environ.setdefault("OMP_WAIT_POLICY", "passive")
+
 import torch
 import torch._inductor.config
 
