@@ -31,7 +31,7 @@ enum Task {
     Kernels(kernels::Options),
     /// Fetch the reference's kernels, pinned, into target/reference: SGLang's and vLLM's, as cubins for sm_90.
     ///
-    /// Downloads some 700 MB and keeps one. Does nothing when they are there.
+    /// Downloads some 1.2 GB and keeps 1 MB. Does nothing when they are there.
     Reference,
     /// Run the fuzz targets, each for a bounded time, on an installed nightly toolchain.
     Fuzz(fuzz::Options),
