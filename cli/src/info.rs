@@ -6,10 +6,10 @@ use crate::table::align;
 use per_token_quant_fp8::spec::per_token::DEFAULT_SM_COUNT;
 use per_token_quant_fp8::{ARTIFACTS, MathMode};
 
-const COLUMNS: [&str; 5] = ["target", "math", "element", "PTX bytes", "cubin bytes"];
+const COLUMNS: [&str; 6] = ["operation", "element", "target", "math", "PTX bytes", "cubin bytes"];
 
 /// Columns from here on hold numbers.
-const FIRST_NUMBER: usize = 3;
+const FIRST_NUMBER: usize = 4;
 
 /// Driver, devices, math mode and artifacts. What is missing is part of the report and no failure.
 pub fn report() -> String {
@@ -40,9 +40,10 @@ pub fn report() -> String {
     let mut table = vec![COLUMNS.map(str::to_owned)];
     table.extend(embedded.iter().map(|artifact| {
         [
+            artifact.kernel.to_string(),
+            artifact.element.to_string(),
             artifact.target.to_string(),
             artifact.math.to_string(),
-            artifact.element.to_string(),
             artifact.ptx.len().to_string(),
             artifact.cubin.len().to_string(),
         ]

@@ -16,8 +16,9 @@ mod grid;
 ///
 /// Where both grids allow it they overlap ("programmatic dependent launch"); where not, this does nothing, and without the
 /// feature `programmatic` it is nothing: on an H200 a grid with it starts a CTA every 1.22 ns, which is 1.17 times the launch
-/// of 7807 rows of 1076 bf16 without it, and costs nothing where CTAs are few. No thread reads or writes global memory, nor ends, before it has been here: this grid is then complete only after those before it, so that
-/// one which waits for this grid has waited for them too.
+/// of 7807 rows of 1076 bf16 without it, and costs nothing where CTAs are few. No thread reads or writes global memory, nor
+/// ends, before it has been here: this grid is then complete only after those before it, so that one which waits for this
+/// grid has waited for them too.
 #[inline(always)]
 pub fn order_grids() {
     grid::launch_dependents();
