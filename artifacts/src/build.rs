@@ -3,7 +3,7 @@
 use crate::manifest::{Manifest, Tools};
 use crate::{ArtifactsError, Folders, sources};
 use cuda_builder::{Arch, CudaBuilder, Toolchain};
-use ptq_spec::{Element, Kernel, MathMode, TARGETS, Target, artifact_stem};
+use ptq_spec::{Element, Kernel, MathMode, Target, artifact_stem, every_artifact};
 use std::fs;
 use std::panic::resume_unwind;
 use std::path::Path;
@@ -24,13 +24,7 @@ pub struct Planned {
 
 /// Every artifact, in the order of the operations, then of the targets.
 pub fn plan() -> impl Iterator<Item = Planned> {
-    let modes = |target: &'static Target| target.math.iter().map(move |&math| (target, math));
-    let elements = move |(target, math)| Element::ALL.into_iter().map(move |element| (target, math, element));
-    Kernel::ALL.into_iter().flat_map(move |kernel| {
-        let targets = TARGETS.iter().filter(move |target| kernel.is_for(target));
-        let of_kernel = targets.flat_map(modes).flat_map(elements);
-        of_kernel.map(move |(target, math, element)| Planned { kernel, target, math, element })
-    })
+    every_artifact().map(|(kernel, target, math, element)| Planned { kernel, target, math, element })
 }
 
 impl Planned {

@@ -1,7 +1,7 @@
 //! The table of compiled kernels: handed over by whoever links the crate, or read from a folder.
 
 use crate::{Error, Image};
-use ptq_spec::{ArtifactStem, Element, Kernel, MathMode, TARGETS, Target, artifact_stem};
+use ptq_spec::{ArtifactStem, Element, Kernel, MathMode, Target, artifact_stem, every_artifact};
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::io;
@@ -118,7 +118,7 @@ impl Artifacts {
 fn read_dir(dir: &Path) -> Result<Artifacts, Error> {
     // Bytes first, and nothing is kept of a folder that does not read to its end.
     let mut read = Vec::new();
-    for (kernel, target, math, element) in every() {
+    for (kernel, target, math, element) in every_artifact() {
         let stem = artifact_stem(kernel, element, target, math);
         let ptx_path = dir.join(format!("{stem}.ptx"));
         let ptx = read_optional(&ptx_path)?;
@@ -145,18 +145,6 @@ fn read_dir(dir: &Path) -> Result<Artifacts, Error> {
     Ok(Artifacts(table.leak()))
 }
 
-/// Everything that an artifact may be of.
-pub(crate) fn every() -> impl Iterator<Item = (Kernel, &'static Target, MathMode, Element)> {
-    let modes = |target: &'static Target| target.math.iter().map(move |&math| (target, math));
-    let elements = |(target, math)| Element::ALL.into_iter().map(move |element| (target, math, element));
-    let of_kernel = move |kernel: Kernel| {
-        TARGETS.iter().filter(move |target| kernel.is_for(target)).flat_map(modes).flat_map(elements)
-    };
-    let kernels = Kernel::ALL.into_iter();
-    kernels
-        .flat_map(move |kernel| of_kernel(kernel).map(move |(target, math, element)| (kernel, target, math, element)))
-}
-
 fn read_optional(path: &Path) -> Result<Option<Vec<u8>>, Error> {
     match std::fs::read(path) {
         Ok(bytes) => Ok(Some(bytes)),
@@ -172,6 +160,7 @@ fn unreadable(path: &Path, reason: &dyn std::error::Error) -> Error {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use ptq_spec::TARGETS;
     use std::fs;
 
     fn from_dir(dir: &Path) -> Result<Artifacts, Error> {

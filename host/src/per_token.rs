@@ -285,10 +285,9 @@ impl Quantizer {
 
 /// Says what a call came to, and what was asked for.
 fn report(args: &RawArgs, layout: Layout, choice: &Choice, asked: &Quantizer) {
-    let kernel = asked.launched(args.kernel(layout));
     let forced = asked.forced();
     tracing::debug!(
-        artifact = %artifact_stem(kernel, args.element, choice.target, choice.math),
+        artifact = %artifact_stem(asked.launched(args.kernel(layout)), args.element, choice.target, choice.math),
         backend = %choice.backend,
         backend_asked = %asked.backend(),
         target_forced = forced.target,

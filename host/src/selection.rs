@@ -163,12 +163,12 @@ impl Request<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::artifacts::every;
     use crate::{Artifact, Image};
+    use ptq_spec::every_artifact;
 
     /// A table with every artifact of every target.
     pub(crate) fn full_table() -> Artifacts {
-        let table = every().map(|(kernel, target, math, element)| Artifact {
+        let table = every_artifact().map(|(kernel, target, math, element)| Artifact {
             kernel,
             target,
             math,

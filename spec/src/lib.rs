@@ -20,7 +20,7 @@ pub mod shape;
 pub mod target;
 pub mod zero_rows;
 
-pub use artifact::{ArtifactStem, artifact_stem};
+pub use artifact::{ArtifactStem, artifact_stem, every_artifact};
 pub use element::Element;
 pub use error::ShapeError;
 pub use kernel::Kernel;

@@ -92,6 +92,7 @@ macro_rules! for_each_per_token_entry {
     };
 }
 
+/// What becomes of a list of entries, in the module that has it.
 macro_rules! table {
     ($(($name:ident, $strategy:ident, $elements:literal, $vectors:literal),)*) => {
         /// Every kernel entry.
@@ -107,6 +108,7 @@ macro_rules! table {
     };
 }
 for_each_per_token_entry!(table);
+pub(crate) use table;
 
 impl Strategy {
     /// Most threads of a CTA that runs an entry of this strategy: what the kernels declare as their launch bound.

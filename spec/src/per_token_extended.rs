@@ -28,7 +28,7 @@
 //! where this operation, as SGLang's, multiplies by the rounded reciprocal. They differ by nothing else.
 
 use crate::fp8::E4M3_MAX;
-use crate::per_token::{Entry, KERNEL as OPERATION, Strategy};
+use crate::per_token::{Entry, KERNEL as OPERATION, Strategy, table};
 use crate::shape::Span;
 use crate::{Element, Shape, ShapeError};
 
@@ -226,20 +226,6 @@ macro_rules! for_each_per_token_extended_entry {
     };
 }
 
-macro_rules! table {
-    ($(($name:ident, $strategy:ident, $elements:literal, $vectors:literal),)*) => {
-        /// Every kernel entry.
-        pub const ENTRIES: &[Entry] = &[$(Entry {
-            name: stringify!($name),
-            strategy: Strategy::$strategy,
-            elements_per_vector: $elements,
-            vectors_per_thread: $vectors,
-        }),*];
-
-        /// Their names, in the same order.
-        pub const ENTRY_NAMES: &[&str] = &[$(stringify!($name)),*];
-    };
-}
 for_each_per_token_extended_entry!(table);
 
 #[cfg(test)]

@@ -44,23 +44,7 @@ macro_rules! body {
 
 pub(crate) use {body, entries};
 
-#[cfg(feature = "bf16")]
-pub mod bf16 {
-    //! Entries for bfloat16 input.
-    super::entries!(crate::element::Bf16);
-}
-
-#[cfg(feature = "f16")]
-pub mod f16 {
-    //! Entries for IEEE binary16 input.
-    super::entries!(crate::element::F16);
-}
-
-#[cfg(feature = "f32")]
-pub mod f32 {
-    //! Entries for IEEE binary32 input.
-    super::entries!(crate::element::F32);
-}
+super::for_each_element!(entries);
 
 use crate::cta;
 use crate::element::Element;

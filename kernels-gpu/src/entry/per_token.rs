@@ -28,20 +28,4 @@ macro_rules! define_entries {
 
 use entries;
 
-#[cfg(feature = "bf16")]
-pub mod bf16 {
-    //! Entries for bfloat16 input.
-    super::entries!(crate::element::Bf16);
-}
-
-#[cfg(feature = "f16")]
-pub mod f16 {
-    //! Entries for IEEE binary16 input.
-    super::entries!(crate::element::F16);
-}
-
-#[cfg(feature = "f32")]
-pub mod f32 {
-    //! Entries for IEEE binary32 input.
-    super::entries!(crate::element::F32);
-}
+super::for_each_element!(entries);

@@ -68,20 +68,4 @@ unsafe fn counted(rows: u64, first_row: u64, device_rows: *const u32) -> u64 {
     rows.min(u64::from(count).saturating_sub(first_row))
 }
 
-#[cfg(feature = "bf16")]
-pub mod bf16 {
-    //! Entries for bfloat16 input.
-    super::entries!(crate::element::Bf16);
-}
-
-#[cfg(feature = "f16")]
-pub mod f16 {
-    //! Entries for IEEE binary16 input.
-    super::entries!(crate::element::F16);
-}
-
-#[cfg(feature = "f32")]
-pub mod f32 {
-    //! Entries for IEEE binary32 input.
-    super::entries!(crate::element::F32);
-}
+super::for_each_element!(entries);
