@@ -28,6 +28,8 @@ mod sglang;
 mod subjects;
 mod sweep;
 mod vllm;
+#[path = "../../tests/gpu/vllm.rs"]
+mod vllm_kernel;
 
 use arguments::Arguments;
 use gpu::input::{Expected, Input};

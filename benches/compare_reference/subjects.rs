@@ -7,7 +7,7 @@ use crate::gpu::replay::Replay;
 use crate::gpu::slots::Slots;
 use crate::gpu::{BoxError, COLD_BYTES, graph};
 use crate::sglang::{self, Sglang};
-use crate::vllm::Vllm;
+use crate::vllm_kernel::Vllm;
 use crate::{Bench, Cell, REPETITIONS, rounds};
 use per_token_quant_fp8::cust::sys;
 use per_token_quant_fp8::{MathMode, Quantizer};
@@ -93,8 +93,8 @@ impl Subjects {
                 let launch: Enqueue<'_> = &mut |slots, slot| unsafe { kernel.launch(&slots.args(slot), stream) };
                 lanes.push(checked("SGLang", slots, &input.contract, launch)?);
                 let kernel = vllm.kernel(input.element)?;
-                // SAFETY: the kernel was chosen for the element; the rest is as above.
-                let launch: Enqueue<'_> = &mut |slots, slot| unsafe { kernel.launch(&slots.args(slot), stream) };
+                // SAFETY: the kernel was chosen for the element; there is no bound; the rest is as above.
+                let launch: Enqueue<'_> = &mut |slots, slot| unsafe { kernel.launch(&slots.args(slot), 0, stream) };
                 lanes.push(checked("vLLM", slots, vllm_gives, launch)?);
             }
         }

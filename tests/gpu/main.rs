@@ -27,6 +27,7 @@ mod streams;
 mod subject;
 mod suite;
 mod variation;
+mod vllm;
 
 use form::Form;
 use libtest_mimic::{Arguments, Completion, Failed, Trial};

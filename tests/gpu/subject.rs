@@ -39,11 +39,11 @@ impl Implementation for Subject {
     }
 
     fn quantize(&self, case: &Case, out: &mut Output) -> Result<(), Box<dyn Error>> {
-        on_device(self, case, out)
+        on_device(self, &case.x, case, out)
     }
 }
 
-impl OnDevice for Subject {
+impl OnDevice<Case> for Subject {
     fn quantize<T: GpuElement>(&self, operands: &mut Operands<T>, case: &Case) -> Result<(), Box<dyn Error>> {
         let quantizer = self.quantizer.clone().with_math(case.params.math)?.with_sm_count(case.params.sm_count);
         let (shape, options, extended) = (case.shape, case.params.options, case.extended);
@@ -74,10 +74,10 @@ impl OnDevice for Subject {
     }
 }
 
-/// Something that quantizes operands on the device.
-pub trait OnDevice {
-    /// Quantizes them as the case says, and waits until that is done.
-    fn quantize<T: GpuElement>(&self, operands: &mut Operands<T>, case: &Case) -> Result<(), Box<dyn Error>>;
+/// Something that quantizes operands on the device, as a case of the suite says or a per-tensor call.
+pub trait OnDevice<C> {
+    /// Quantizes them as the call says, and waits until that is done.
+    fn quantize<T: GpuElement>(&self, operands: &mut Operands<T>, call: &C) -> Result<(), Box<dyn Error>>;
 }
 
 /// The operands of one call, on the device.
@@ -97,20 +97,20 @@ impl<T: GpuElement> Operands<T> {
     }
 }
 
-/// Copies the buffers of a case to the device, guards included, and the outputs back.
-pub fn on_device(subject: &impl OnDevice, case: &Case, out: &mut Output) -> Result<(), Box<dyn Error>> {
-    match &*case.x {
-        Tensor::F16(x) => of::<F16>(subject, bytemuck::cast_slice(x.whole()), x.range(), case, out),
-        Tensor::Bf16(x) => of::<Bf16>(subject, bytemuck::cast_slice(x.whole()), x.range(), case, out),
-        Tensor::F32(x) => of::<f32>(subject, x.whole(), x.range(), case, out),
+/// Copies the buffers of a call to the device, guards included, and the outputs back.
+pub fn on_device<C>(subject: &impl OnDevice<C>, x: &Tensor, call: &C, out: &mut Output) -> Result<(), Box<dyn Error>> {
+    match x {
+        Tensor::F16(x) => of::<C, F16>(subject, bytemuck::cast_slice(x.whole()), x.range(), call, out),
+        Tensor::Bf16(x) => of::<C, Bf16>(subject, bytemuck::cast_slice(x.whole()), x.range(), call, out),
+        Tensor::F32(x) => of::<C, f32>(subject, x.whole(), x.range(), call, out),
     }
 }
 
-fn of<T: GpuElement>(
-    subject: &impl OnDevice,
+fn of<C, T: GpuElement>(
+    subject: &impl OnDevice<C>,
     x: &[T],
     range: Range<usize>,
-    case: &Case,
+    call: &C,
     out: &mut Output,
 ) -> Result<(), Box<dyn Error>> {
     let x = DeviceBuffer::from_slice(x)?;
@@ -118,7 +118,7 @@ fn of<T: GpuElement>(
     let s = DeviceBuffer::from_slice(out.s.whole())?;
     let (q_range, s_range) = (out.q.range(), out.s.range());
     let mut operands = Operands { x: x.index(range), q: q.index(q_range), s: s.index(s_range), kernel: None };
-    let quantized = subject.quantize(&mut operands, case);
+    let quantized = subject.quantize(&mut operands, call);
     out.kernel = operands.kernel;
     quantized?;
     q.copy_to(out.q.whole_mut())?;

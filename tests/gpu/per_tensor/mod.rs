@@ -6,7 +6,6 @@ mod streams;
 mod subject;
 
 pub use streams::CHILDREN;
-pub use subject::{OnDevice, Operands, on_device};
 
 use crate::errors::{expect, precise};
 use crate::form::Form;

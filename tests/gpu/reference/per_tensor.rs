@@ -1,7 +1,7 @@
 //! SGLang's per-tensor kernels, from the folder that `cargo xtask reference` fills: as the subject of the suite, and beside
 //! ours on large random inputs.
 
-use crate::per_tensor::{OnDevice, Operands, on_device};
+use crate::subject::{OnDevice, Operands, on_device};
 use crate::{Outcome, Test, heavy};
 use per_token_quant_fp8::cust::launch;
 use per_token_quant_fp8::cust::memory::{CopyDestination, DeviceBuffer};
@@ -117,11 +117,11 @@ impl PerTensor for Reference {
     }
 
     fn quantize(&self, call: &Call, out: &mut Output) -> Result<(), Box<dyn Error>> {
-        on_device(self, call, out)
+        on_device(self, &call.x, call, out)
     }
 }
 
-impl OnDevice for Reference {
+impl OnDevice<Call> for Reference {
     fn quantize<T: GpuElement>(&self, operands: &mut Operands<T>, call: &Call) -> Result<(), Box<dyn Error>> {
         let library = match call.math {
             MathMode::Fast => &self.fast,
@@ -131,7 +131,7 @@ impl OnDevice for Reference {
             // As its caller does.
             operands.s.set_8(0)?;
         }
-        let args = operands.raw(call.scale.source(), call.zero_scale);
+        let args = operands.per_tensor(call.scale.source(), call.zero_scale);
         // SAFETY: slices of the call's size, which live until the stream is done below, and nobody else has them; the suite's
         // largest call has 2^24 elements or so, and `takes` left none without elements.
         unsafe { library.launch(&args, &self.stream) }?;

@@ -31,11 +31,11 @@ impl Implementation for Reference {
     }
 
     fn quantize(&self, case: &Case, out: &mut Output) -> Result<(), Box<dyn Error>> {
-        on_device(self, case, out)
+        on_device(self, &case.x, case, out)
     }
 }
 
-impl OnDevice for Reference {
+impl OnDevice<Case> for Reference {
     fn quantize<T: GpuElement>(&self, operands: &mut Operands<T>, case: &Case) -> Result<(), Box<dyn Error>> {
         let library = match case.params.math {
             MathMode::Fast => &self.fast,

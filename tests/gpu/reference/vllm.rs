@@ -3,35 +3,21 @@
 
 use crate::Outcome;
 use crate::subject::{OnDevice, Operands, Subject, on_device};
-use per_token_quant_fp8::cpu::e4m3;
-use per_token_quant_fp8::cust::launch;
+use crate::vllm::{MAX_THREADS, Vllm, code};
 use per_token_quant_fp8::cust::memory::DeviceBuffer;
-use per_token_quant_fp8::cust::module::Module;
 use per_token_quant_fp8::cust::stream::{Stream, StreamFlags};
-use per_token_quant_fp8::spec::fp8::E4M3_MAX;
-use per_token_quant_fp8::{Element, GpuElement, MIN_SCALE, MathMode, quantizer};
+use per_token_quant_fp8::{Element, GpuElement, MIN_SCALE, MathMode, RawArgs, quantizer};
 use ptq_suite::{Budget, Case, Implementation, Oracle, Output, Tensor, cases, check, cpu};
 use std::error::Error;
 use std::path::Path;
 
-/// Most threads of a CTA; one takes a row.
-const THREADS: u64 = 256;
 /// Elements of a vector of its kernel, which does not check that input and output are equally far off one.
 const VECTOR: u64 = 16;
 
-/// The library, in the current context.
-struct Vllm {
-    module: Module,
+/// The library, and the stream of its launches.
+struct Theirs {
+    library: Vllm,
     stream: Stream,
-}
-
-impl Vllm {
-    fn load(folder: &Path) -> Result<Self, Box<dyn Error>> {
-        let file = folder.join("vllm.cubin");
-        let image = std::fs::read(&file).map_err(|e| format!("{}: {e}", file.display()))?;
-        let module = Module::from_cubin(image, &[]).map_err(|e| format!("{}: {e}", file.display()))?;
-        Ok(Self { module, stream: Stream::new(StreamFlags::DEFAULT, None)? })
-    }
 }
 
 /// Whether every row of the case starts at a vector and fills a CTA's threads: with fewer than a warp's it shuffles
@@ -39,46 +25,24 @@ impl Vllm {
 fn suits(case: &Case) -> bool {
     let layout = case.layout();
     let (x, q) = case.offsets();
-    let fills = case.shape.hidden() >= THREADS;
+    let fills = case.shape.hidden() >= MAX_THREADS;
     fills && x == 0 && q == 0 && layout.x_stride().is_multiple_of(VECTOR) && layout.q_stride().is_multiple_of(VECTOR)
 }
 
-impl OnDevice for Vllm {
+impl OnDevice<Case> for Theirs {
     fn quantize<T: GpuElement>(&self, operands: &mut Operands<T>, case: &Case) -> Result<(), Box<dyn Error>> {
         if !suits(case) || case.shape.rows() == 0 {
             return Err("vLLM's kernel is given rows of vectors alone, from a CTA's threads up".into());
         }
-        let types = match T::ELEMENT {
-            Element::F16 => "N3c104HalfENS1_13Float8_e4m3fnE",
-            Element::Bf16 => "N3c108BFloat16ENS1_13Float8_e4m3fnE",
-            Element::F32 => "fN3c1013Float8_e4m3fnE",
-        };
-        let name = format!("_ZN4vllm49dynamic_per_token_scaled_fp8_quant_kernel_stridedI{types}EEvPT0_PfPKT_PKfill");
-        let function = self.module.get_function(&name).map_err(|e| format!("{name}: {e}"))?;
         let upper = case.extended.scale_upper_bound.map(|bound| DeviceBuffer::from_slice(&[bound])).transpose()?;
         let upper_address = upper.as_ref().map_or(0, |bound| bound.as_device_ptr().as_raw());
-        let args = operands.raw(case.shape, case.params.options);
-        let (grid, threads) = (u32::try_from(case.shape.rows())?, case.shape.hidden().min(THREADS) as u32);
-        let hidden = i32::try_from(case.shape.hidden())?;
-        let layout = case.layout();
-        let (x_stride, q_stride) = (i64::try_from(layout.x_stride())?, i64::try_from(layout.q_stride())?);
-        let stream = &self.stream;
-        // SAFETY: these are the seven arguments of vLLM's kernel; the slices have the size of shape and strides, and
-        // live until the stream is done below, as the bound does.
-        unsafe {
-            launch!(function<<<grid, threads, 0, stream>>>(
-                args.q, args.s, args.x, upper_address, hidden, x_stride, q_stride
-            ))
-        }?;
-        stream.synchronize()?;
+        let args = RawArgs { extended: case.extended, ..operands.raw(case.shape, case.params.options) };
+        // SAFETY: the slices have the size of shape and strides, and live until the stream is done below, as the bound does;
+        // the kernel is the element's, and there are rows.
+        unsafe { self.library.kernel(T::ELEMENT)?.launch(&args, upper_address, &self.stream) }?;
+        self.stream.synchronize()?;
         Ok(())
     }
-}
-
-/// The code of `x` by vLLM's arithmetic.
-fn divided(x: f32, scale: f32) -> u8 {
-    let v = x / scale;
-    e4m3::encode(if v.is_nan() { E4M3_MAX } else { v.clamp(-E4M3_MAX, E4M3_MAX) })
 }
 
 /// With and without an upper bound, always with vLLM's floor.
@@ -103,7 +67,7 @@ fn all_cases() -> impl Iterator<Item = Case> {
 
 /// Ours against the CPU, vLLM's scales against the CPU's, and vLLM's codes against a division by them.
 pub fn bounds(folder: &Path) -> Outcome {
-    let vllm = Vllm::load(folder)?;
+    let vllm = Theirs { library: Vllm::load(folder)?, stream: Stream::new(StreamFlags::DEFAULT, None)? };
     let ours = Subject::new("ours", quantizer()?.with_math(MathMode::Precise)?)?;
     let (mut bounded, mut unbounded, mut other_codes) = (0, 0, 0);
     for case in all_cases() {
@@ -111,7 +75,7 @@ pub fn bounds(folder: &Path) -> Outcome {
         let mut expected = case.output();
         cpu::Rayon.quantize(&case, &mut expected)?;
         let mut theirs = case.output();
-        on_device(&vllm, &case, &mut theirs)?;
+        on_device(&vllm, &case.x, &case, &mut theirs)?;
         let bits = |out: &Output| out.s.whole().iter().map(|s| s.to_bits()).collect::<Vec<_>>();
         if bits(&theirs) != bits(&expected) {
             return Err(format!("{}: vLLM's scales are others", case.name).into());
@@ -142,7 +106,7 @@ fn compare_codes(case: &Case, ours: &Output, theirs: &Output) -> Result<usize, S
     for row in 0..case.shape.rows() as usize {
         let scale = theirs.s.operand()[row];
         for column in 0..case.shape.hidden() as usize {
-            let code = divided(widened[row * x_stride + column], scale);
+            let code = code(widened[row * x_stride + column], scale);
             expected.q.operand_mut()[row * q_stride + column] = code;
         }
     }
