@@ -13,7 +13,7 @@ fn body<'a>(ptx: &'a str, entry: &str) -> &'a str {
 }
 
 fn count(text: &str, instruction: &str) -> usize {
-    text.lines().filter(|line| line.contains(instruction)).count()
+    text.matches(instruction).count()
 }
 
 fn ptx(artifact: &Artifact) -> Cow<'static, str> {
@@ -134,8 +134,9 @@ fn grids_are_ordered_before_anything_else() {
 fn barriers_and_shuffles_are_the_ones_written() {
     each_entry(|artifact, entry, text, name| {
         assert_eq!(count(text, "bar.sync") + count(text, "barrier."), entry.strategy.barriers(), "{name}: barriers");
-        // A CTA reduces within its warps, then over them.
-        let reductions = if entry.strategy == Strategy::Warp { 1 } else { 2 };
+        // The threads of a CTA raise a number in shared memory.
+        let reductions = usize::from(entry.strategy == Strategy::Warp);
+        assert_eq!(count(text, "red.shared.max.u32 "), 1 - reductions, "{name}: raises of a shared number");
         let (float, unsigned, shuffles) = match artifact.target.name {
             "sm_100f" => (reductions, 0, 0),
             "sm_90" => (0, reductions, 0),
@@ -187,15 +188,19 @@ fn accesses_are_as_wide_as_the_vectors() {
         let elements = entry.elements_per_vector as usize;
         let bytes = elements * artifact.element.bytes();
         let access = bytes.min(artifact.target.vector_bytes);
-        // Read-only where nothing writes the input while the grid runs, and kept out of L1 where the target's PTX can say so.
+        // Read-only where nothing writes the input while the grid runs.
         let constant = if artifact.orders_grids() { "" } else { ".nc" };
-        let hint = if artifact.target.ptx_version < (7, 4) { "" } else { ".L1::no_allocate" };
-        let loads_of = |bytes| count(text, &format!("ld.global{constant}{hint}.{} ", suffix(bytes)));
+        let loads_of = |bytes| count(text, &format!("ld.global{constant}.{} ", suffix(bytes)));
+        // Of rows that are held there is a second load, which asks caches not to keep them, where it was measured.
+        let no_allocate = count(text, &format!("ld.global{constant}.L1::no_allocate.{} ", suffix(access)));
         // The count of rows is loaded once.
         let counts = usize::from(artifact.kernel == Kernel::PerTokenExtended);
         assert!(loads_of(4) >= counts, "{name}: no load of the count of rows");
         let loads = loads_of(access) - if access == 4 { counts } else { 0 };
-        assert_eq!(count(text, "ld.global"), loads + counts, "{name}: loads that are neither vectors nor the count");
+        let known = loads + no_allocate + counts;
+        assert_eq!(count(text, "ld.global"), known, "{name}: loads that are neither vectors nor the count");
+        let twice = artifact.target.name == "sm_90" && entry.strategy != Strategy::CtaTwoPass;
+        assert_eq!(no_allocate, if twice { loads } else { 0 }, "{name}: loads that caches are not to keep");
         // The scale is stored once; where a vector's codes have as many bytes, both are the same instruction.
         let (codes, scale) = (format!("st.global.{} ", suffix(elements)), format!("st.global.{} ", suffix(4)));
         let stores = count(text, &codes) - usize::from(codes == scale);

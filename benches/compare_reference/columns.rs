@@ -33,4 +33,4 @@ pub const MATRIX_COLUMNS: &[&str] = &[
 pub const SWEEP: &str = "sweep";
 
 /// One line per element type, shape and plan.
-pub const SWEEP_COLUMNS: &[&str] = &["element", "rows", "hidden", "entry", "threads", "chosen", "us"];
+pub const SWEEP_COLUMNS: &[&str] = &["element", "rows", "hidden", "entry", "threads", "caching", "chosen", "us"];

@@ -4,7 +4,7 @@ use crate::gpu::BoxError;
 use crate::gpu::replay::Replay;
 use crate::record::Record;
 use crate::{Bench, Cell, rounds};
-use per_token_quant_fp8::spec::per_token::{ENTRIES, Entry, LANES_PER_WARP, MAX_CTA_THREADS, Strategy};
+use per_token_quant_fp8::spec::per_token::{Caching, ENTRIES, Entry, LANES_PER_WARP, MAX_CTA_THREADS, Strategy};
 use per_token_quant_fp8::{Error, Plan, Quantizer};
 
 /// Replays whose median counts: fewer than for the comparison, as there are many plans.
@@ -37,6 +37,7 @@ pub fn measure(bench: &Bench, mut cell: Cell<'_>, record: &mut Record) -> Result
             input.hidden.to_string(),
             plan.entry.name.to_owned(),
             plan.threads.to_string(),
+            plan.caching.name().to_owned(),
             u32::from(*plan == chosen).to_string(),
             format!("{micros:.4}"),
         ])?;
@@ -52,11 +53,12 @@ fn checked<'b>(bench: &'b Bench, cell: &mut Cell<'_>, forced: &Quantizer) -> Res
     Ok(replay)
 }
 
-/// Plans worth trying, and the policy's.
+/// Plans worth trying, and the policy's; with the policy's caching, and its own with the other too.
 fn plans_for(hidden: u64, chosen: Plan) -> Vec<Plan> {
-    let plans =
-        ENTRIES.iter().flat_map(|entry| threads(entry, hidden).into_iter().map(|threads| Plan { entry, threads }));
-    let mut plans: Vec<_> = plans.collect();
+    let plan = |caching| move |(entry, threads)| Plan { caching, ..Plan::new(entry, threads) };
+    let all = ENTRIES.iter().flat_map(|entry| threads(entry, hidden).into_iter().map(move |threads| (entry, threads)));
+    let mut plans: Vec<_> = all.map(plan(chosen.caching)).collect();
+    plans.extend(Caching::ALL.into_iter().filter(|&c| c != chosen.caching).map(|caching| Plan { caching, ..chosen }));
     if !plans.contains(&chosen) {
         plans.push(chosen);
     }

@@ -13,6 +13,7 @@ pub struct Raw {
     function: CUfunction,
     ctas: u32,
     threads: u32,
+    flags: u32,
     /// Holds the function.
     _module: Module,
 }
@@ -28,7 +29,13 @@ impl Raw {
             ARTIFACTS.find(Kernel::PerToken, args.element, choice.target, choice.math).ok_or("it was chosen")?;
         let module = Module::from_cubin(artifact.cubin_bytes()?, &[])?;
         let function = module.get_function(choice.plan.entry.name)?.to_raw();
-        Ok(Self { function, ctas: choice.ctas, threads: choice.plan.threads, _module: module })
+        Ok(Self {
+            function,
+            ctas: choice.ctas,
+            threads: choice.plan.threads,
+            flags: choice.plan.caching.flag(),
+            _module: module,
+        })
     }
 
     /// Launches it.
@@ -41,14 +48,14 @@ impl Raw {
         let (mut rows, mut hidden) = (args.shape.rows(), args.shape.hidden());
         // No row of the input has scale zero.
         debug_assert_eq!(args.options, Options::default());
-        let mut guard = 0_u32;
+        let mut flags = self.flags;
         let mut arguments: [*mut c_void; 6] = [
             (&raw mut x).cast(),
             (&raw mut q).cast(),
             (&raw mut s).cast(),
             (&raw mut rows).cast(),
             (&raw mut hidden).cast(),
-            (&raw mut guard).cast(),
+            (&raw mut flags).cast(),
         ];
         // SAFETY: these are the arguments that `spec::per_token::Entry` lists, which the driver copies before it returns; the
         // caller answers for the memory.

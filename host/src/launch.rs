@@ -5,6 +5,7 @@ use crate::driver::{self, Code};
 use crate::modules::Function;
 use crate::tensor_policy::TensorPass;
 use cust::sys::{CUfunction, CUstream};
+use ptq_spec::per_token::MAX_GRID;
 use ptq_spec::per_token_extended::Bounds;
 use std::ffi::{c_int, c_uint, c_void};
 use std::mem::offset_of;
@@ -69,9 +70,6 @@ impl LaunchAttribute {
     const PROGRAMMATIC: Self = Self { id: 6, value: AttributeValue { int: 1, rest: [0; 60] } };
 }
 
-/// Most CTAs of one grid in x: the limit of every compute capability from 3.0 on.
-pub(crate) const MAX_GRID: u32 = i32::MAX as u32;
-
 /// Everything that a launch needs, checked.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Launch {
@@ -85,7 +83,8 @@ pub(crate) struct Launch {
     pub rows: u64,
     pub hidden: u64,
     pub element_bytes: u64,
-    pub guard: bool,
+    /// Bits of [`ptq_spec::per_token::flags`].
+    pub flags: u32,
     /// Elements from the start of one row of `x` to the next.
     pub x_stride: u64,
     /// The same for `q`.
@@ -153,7 +152,7 @@ impl Launch {
             let mut s = self.s + first * size_of::<f32>() as u64;
             let mut rows = chunk.rows;
             let mut hidden = self.hidden;
-            let mut guard = u32::from(self.guard);
+            let mut flags = self.flags;
             // Those of `ptq_spec::for_each_per_token_extended_entry` go on; the plain entries read the first six alone.
             let mut x_stride = self.x_stride;
             let mut q_stride = self.q_stride;
@@ -166,7 +165,7 @@ impl Launch {
                 (&raw mut s).cast(),
                 (&raw mut rows).cast(),
                 (&raw mut hidden).cast(),
-                (&raw mut guard).cast(),
+                (&raw mut flags).cast(),
                 (&raw mut x_stride).cast(),
                 (&raw mut q_stride).cast(),
                 (&raw mut upper).cast(),

@@ -9,6 +9,7 @@ use crate::{Backend, Error, GpuElement, Plan, driver};
 use cust::memory::{DeviceBuffer, DeviceSlice};
 use cust::stream::Stream;
 use cust::sys::CUstream;
+use ptq_spec::per_token::flags;
 use ptq_spec::per_token_extended::Layout;
 use ptq_spec::shape::{Span, check_spans};
 use ptq_spec::{Element, Extended, Kernel, MathMode, Options, Shape, ShapeError, Target, artifact_stem};
@@ -249,7 +250,7 @@ impl Quantizer {
         let module = self.module(kernel, element)?;
         let artifact = module.artifact();
         let (hidden, x_stride, q_stride) = (shape.hidden(), layout.x_stride(), layout.q_stride());
-        let call = Call { kernel, element, hidden, x, q, x_stride, q_stride };
+        let call = Call { kernel, element, rows: shape.rows(), hidden, x, q, x_stride, q_stride };
         let plan = self.plan_for(artifact.target, call)?;
         let extension = Extension { bounds: layout.bounds(), device_rows };
         let launch = Launch {
@@ -260,7 +261,7 @@ impl Quantizer {
             rows: shape.rows(),
             hidden,
             element_bytes: element.bytes() as u64,
-            guard: options.guard(shape.rows(), self.sm_count()),
+            flags: plan.caching.flag() | if options.guard(shape.rows(), self.sm_count()) { flags::GUARD } else { 0 },
             x_stride,
             q_stride,
             extension: (kernel == Kernel::PerTokenExtended).then_some(extension),
@@ -296,6 +297,7 @@ fn report(args: &RawArgs, layout: Layout, choice: &Choice, asked: &Quantizer) {
         entry = choice.plan.entry.name,
         plan_forced = forced.plan,
         threads = choice.plan.threads,
+        caching = %choice.plan.caching.name(),
         ctas = choice.ctas,
         grids = choice.grids,
         programmatic = choice.programmatic,
@@ -455,7 +457,7 @@ mod tests {
 
     /// The same with strides and bounds.
     fn reported_with(level: Level, asked: &Quantizer, extended: Extended) -> Vec<Fields> {
-        let plan = Plan { entry: Entry::find(Strategy::CtaTwoPass, 8, 1).unwrap(), threads: 256 };
+        let plan = Plan::new(Entry::find(Strategy::CtaTwoPass, 8, 1).unwrap(), 256);
         let choice = Choice {
             plan,
             grids: 1,
@@ -493,6 +495,7 @@ mod tests {
             ("math_of_device", "fast"),
             ("plan_forced", "false"),
             ("threads", "256"),
+            ("caching", "ordinary"),
             ("ctas", "7"),
             ("grids", "1"),
             ("programmatic", "true"),
@@ -508,7 +511,7 @@ mod tests {
 
     #[test]
     fn event_says_what_was_forced() {
-        let plan = Plan { entry: Entry::find(Strategy::CtaTwoPass, 8, 1).unwrap(), threads: 256 };
+        let plan = Plan::new(Entry::find(Strategy::CtaTwoPass, 8, 1).unwrap(), 256);
         let forced = h200().with_backend(Backend::Jit).with_target("sm_90").unwrap().with_plan(plan).unwrap();
         let [event] = &reported(Level::DEBUG, &forced)[..] else { panic!("one event") };
         assert_eq!(

@@ -1,17 +1,19 @@
 //! Which kernel entry runs, with how many threads per CTA. Neither ever shows in the bits.
 
 use crate::PlanError;
-use ptq_spec::per_token::{Entry, LANES_PER_WARP, MAX_CTA_THREADS, Strategy};
+use ptq_spec::per_token::{Caching, Entry, LANES_PER_WARP, MAX_CTA_THREADS, Strategy};
 use ptq_spec::{ComputeCapability, Element, Kernel, Target};
 use std::cmp::Reverse;
 
-/// A kernel entry and the number of threads per CTA.
+/// A kernel entry, and how it is launched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Plan {
     /// One of [`Kernel::row_entries`].
     pub entry: &'static Entry,
     /// Threads per CTA: a multiple of 32, at most [`Strategy::max_threads`].
     pub threads: u32,
+    /// What caches do with the input; nothing to [`Strategy::CtaTwoPass`].
+    pub caching: Caching,
 }
 
 /// What a plan depends on.
@@ -20,6 +22,7 @@ pub(crate) struct Call {
     /// The operation, which has the entry.
     pub kernel: Kernel,
     pub element: Element,
+    pub rows: u64,
     /// Elements per row.
     pub hidden: u64,
     /// Address of `x`.
@@ -32,58 +35,147 @@ pub(crate) struct Call {
     pub q_stride: u64,
 }
 
-/// One line of the policy: how much a thread holds. The number of rows decides nothing that could be measured.
+/// One line of the policy.
 struct Rule {
     /// Lowest compute capability of the target.
     since: ComputeCapability,
+    /// Most bytes of `x` in a call.
+    input_bytes: u64,
     /// Bytes of `x` that a thread loads at once, at most.
     vector_bytes: u64,
-    /// Vectors per lane up to which a warp takes a row.
-    warp_vectors: u32,
+    /// Elements of the longest row that a warp takes.
+    warp_hidden: u64,
     /// Threads per CTA of warp entries.
     warp_threads: u32,
-    /// Vectors per thread of a CTA that takes a row; more where the row is too long for them.
-    cta_vectors: u32,
+    /// What a thread of a CTA takes of longer rows: the first that suffices.
+    shares: &'static [Share],
+    caching: Caching,
 }
 
-/// The policy, newest target first. 32 bytes a thread in every line.
+/// What a thread of a CTA takes of a row.
+struct Share {
+    /// Bytes of `x` at once, at most.
+    vector_bytes: u64,
+    /// Bytes of `x` in all.
+    bytes: u64,
+    /// Most threads.
+    threads: u32,
+}
+
+/// One share, whatever the number of threads.
+const fn share(vector_bytes: u64, bytes: u64) -> Share {
+    Share { vector_bytes, bytes, threads: MAX_CTA_THREADS }
+}
+
+/// As [`share`], up to so many threads.
+const fn share_up_to(threads: u32, vector_bytes: u64, bytes: u64) -> Share {
+    Share { vector_bytes, bytes, threads }
+}
+
+/// The policy, newest target first.
+///
+/// The lines of 9.0 are from benches/record/2026-11-29-h200-sweep.csv (H200, fast mode, cold L2): `cargo xtask tune` says how
+/// far they are from the fastest plans. Few rows want threads, many want loads in flight; a row of more than 512 threads leaves
+/// too few CTAs on a multiprocessor. What is asked to leave caches leaves them before it disturbs the codes on their way to
+/// memory, up to 3 MiB; beyond, the codes leave in worse order, and 65536 x 4096 takes 1.10 of the time.
 const RULES: &[Rule] = &[
-    // Not run: the next line's bytes in one vector.
-    Rule { since: ComputeCapability(10, 0), vector_bytes: 32, warp_vectors: 1, warp_threads: 256, cta_vectors: 1 },
-    // H200, fast mode, rows 1 to 16384 x hidden 64 to 16384, every entry that fits timed by graph replay on cold L2:
-    // 1.007 (bf16), 1.007 (f16), 1.003 (f32) of the best entry's time in geometric mean, 1.05 at worst. With one vector in
-    // CTAs 1.05 in the mean, with four 1.03; with rows up to one vector only in warps 1.01, and 1.6 at worst.
-    Rule { since: ComputeCapability(0, 0), vector_bytes: 16, warp_vectors: 2, warp_threads: 256, cta_vectors: 2 },
+    // Not run: 32 bytes, as measured on 9.0, in one vector.
+    Rule {
+        since: ComputeCapability(10, 0),
+        input_bytes: u64::MAX,
+        vector_bytes: 32,
+        warp_hidden: 512,
+        warp_threads: 256,
+        shares: &[share(32, 32)],
+        caching: Caching::Ordinary,
+    },
+    Rule {
+        since: ComputeCapability(9, 0),
+        input_bytes: 3 << 20,
+        vector_bytes: 16,
+        warp_hidden: 0,
+        warp_threads: 256,
+        shares: &[share_up_to(384, 16, 16), share(16, 32)],
+        caching: Caching::NoAllocate,
+    },
+    Rule {
+        since: ComputeCapability(9, 0),
+        input_bytes: u64::MAX,
+        vector_bytes: 16,
+        warp_hidden: 512,
+        warp_threads: 256,
+        shares: &[share_up_to(512, 16, 32), share(32, 64)],
+        caching: Caching::Ordinary,
+    },
+    // Not run: what was measured on 9.0 for many rows.
+    Rule {
+        since: ComputeCapability(0, 0),
+        input_bytes: u64::MAX,
+        vector_bytes: 16,
+        warp_hidden: 512,
+        warp_threads: 256,
+        shares: &[share(16, 32)],
+        caching: Caching::Ordinary,
+    },
 ];
 
 /// The plan of the policy.
 pub(crate) fn plan(target: &Target, call: Call) -> Plan {
-    let rule = RULES.iter().find(|rule| target.capability >= rule.since).unwrap_or(&RULES[RULES.len() - 1]);
-    [Strategy::Warp, Strategy::Cta, Strategy::CtaTwoPass]
-        .into_iter()
-        .find_map(|strategy| best(rule, strategy, target, call))
+    let bytes = call.rows.saturating_mul(call.hidden).saturating_mul(call.element.bytes() as u64);
+    let holds = |rule: &&Rule| target.capability >= rule.since && bytes <= rule.input_bytes;
+    let rule = RULES.iter().find(holds).unwrap_or(&RULES[RULES.len() - 1]);
+    let fitting = |strategy, vector_bytes| fitting(rule, strategy, vector_bytes, target, call);
+    let warp =
+        || (call.hidden <= rule.warp_hidden).then(|| fewest(fitting(Strategy::Warp, rule.vector_bytes))).flatten();
+    let shared = || {
+        rule.shares.iter().find_map(|share| {
+            let width = widest(fitting(Strategy::Cta, share.vector_bytes))?;
+            let exact = |plan: &Plan| {
+                let elements = plan.entry.elements_per_vector * plan.entry.vectors_per_thread;
+                u64::from(elements) * call.element.bytes() as u64 == share.bytes && plan.threads <= share.threads
+            };
+            fitting(Strategy::Cta, share.vector_bytes)
+                .find(|plan| plan.entry.elements_per_vector == width && exact(plan))
+        })
+    };
+    warp()
+        .or_else(shared)
+        .or_else(|| fewest(fitting(Strategy::Cta, rule.vector_bytes)))
+        .or_else(|| fewest(fitting(Strategy::CtaTwoPass, rule.vector_bytes)))
         .expect("the two-pass entry with vectors of one element fits every call")
 }
 
-/// The best plan of one strategy, if any fits: the widest vectors, and the fewest of them that the rule allows.
-fn best(rule: &Rule, strategy: Strategy, target: &Target, call: Call) -> Option<Plan> {
-    let wanted = |e: &&Entry| {
-        e.strategy == strategy
-            && u64::from(e.elements_per_vector) * call.element.bytes() as u64 <= rule.vector_bytes
-            && (strategy != Strategy::Warp || e.vectors_per_thread <= rule.warp_vectors)
+/// The plans of one strategy that fit the call, with vectors of at most so many bytes.
+fn fitting(
+    rule: &Rule,
+    strategy: Strategy,
+    vector_bytes: u64,
+    target: &Target,
+    call: Call,
+) -> impl Iterator<Item = Plan> {
+    let wanted = move |e: &&Entry| {
+        e.strategy == strategy && u64::from(e.elements_per_vector) * call.element.bytes() as u64 <= vector_bytes
     };
-    let plans = call.kernel.row_entries().iter().filter(wanted).map(|entry| {
+    let (warp_threads, caching) = (rule.warp_threads, rule.caching);
+    let plans = call.kernel.row_entries().iter().filter(wanted).map(move |entry| {
         let threads = match strategy {
-            Strategy::Warp => rule.warp_threads,
+            Strategy::Warp => warp_threads,
             Strategy::Cta | Strategy::CtaTwoPass => covering_threads(entry, call.hidden),
         };
-        Plan { entry, threads }
+        let caching = if strategy == Strategy::CtaTwoPass { Caching::Ordinary } else { caching };
+        Plan { entry, threads, caching }
     });
-    plans.filter(|p| p.check_call(target, call).is_ok()).min_by_key(|p| {
-        let vectors = p.entry.vectors_per_thread;
-        let too_few = strategy == Strategy::Cta && vectors < rule.cta_vectors;
-        (Reverse(p.entry.elements_per_vector), too_few, vectors)
-    })
+    plans.filter(move |plan| plan.check_call(target, call).is_ok())
+}
+
+/// Elements of the widest vectors.
+fn widest(plans: impl Iterator<Item = Plan>) -> Option<u32> {
+    plans.map(|plan| plan.entry.elements_per_vector).max()
+}
+
+/// The plan with the widest vectors, and the fewest of them.
+fn fewest(plans: impl Iterator<Item = Plan>) -> Option<Plan> {
+    plans.min_by_key(|plan| (Reverse(plan.entry.elements_per_vector), plan.entry.vectors_per_thread))
 }
 
 /// Threads, in whole warps, with which a CTA covers a row at once; at most those of a CTA.
@@ -100,9 +192,14 @@ fn is_multiple(value: u64, power_of_two: u64) -> bool {
 }
 
 impl Plan {
+    /// That entry with that many threads; caches do what they ordinarily do.
+    pub const fn new(entry: &'static Entry, threads: u32) -> Self {
+        Self { entry, threads, caching: Caching::Ordinary }
+    }
+
     /// Checks a plan from outside: what does not depend on a call.
     pub(crate) fn check_entry(self) -> Result<(), PlanError> {
-        let Self { entry, threads } = self;
+        let Self { entry, threads, .. } = self;
         if !Kernel::ALL.iter().any(|kernel| kernel.row_entries().contains(entry)) {
             return Err(PlanError::UnknownEntry { entry: entry.name });
         }
@@ -116,7 +213,7 @@ impl Plan {
     /// Checks that a plan whose entry and threads are sound quantizes every element of the call and makes no misaligned
     /// access.
     pub(crate) fn check_call(self, target: &Target, call: Call) -> Result<(), PlanError> {
-        let Self { entry, threads } = self;
+        let Self { entry, threads, .. } = self;
         if !call.kernel.row_entries().contains(entry) {
             return Err(PlanError::OtherKernel { entry: entry.name, expected: call.kernel.name() });
         }
@@ -161,10 +258,17 @@ mod tests {
 
     const ALIGNED: u64 = 1 << 20;
 
+    /// Rows that are too many for any rule of few.
+    const MANY: u64 = 1 << 40;
+
     /// Of the plain operation.
     fn call(element: Element, hidden: u64) -> Call {
         let (x, q) = (ALIGNED, 2 * ALIGNED);
-        Call { kernel: Kernel::PerToken, element, hidden, x, q, x_stride: hidden, q_stride: hidden }
+        Call { kernel: Kernel::PerToken, element, rows: MANY, hidden, x, q, x_stride: hidden, q_stride: hidden }
+    }
+
+    fn few(element: Element, hidden: u64) -> Call {
+        Call { rows: 1, ..call(element, hidden) }
     }
 
     /// Of the extended operation, with other strides.
@@ -185,9 +289,14 @@ mod tests {
     }
 
     #[test]
-    fn rules_are_newest_first_and_the_last_always_holds() {
-        assert!(RULES.windows(2).all(|w| w[0].since > w[1].since));
-        assert!(TARGETS.iter().all(|target| target.capability >= RULES[RULES.len() - 1].since));
+    fn rules_are_newest_first_and_some_rule_always_holds() {
+        let order = |rule: &Rule| (Reverse(rule.since), rule.input_bytes);
+        assert!(RULES.is_sorted_by(|a, b| order(a) < order(b)));
+        for target in TARGETS {
+            let mut of_target = RULES.iter().filter(|rule| target.capability >= rule.since);
+            assert!(of_target.any(|rule| rule.input_bytes == u64::MAX), "{target}");
+        }
+        assert!(RULES.iter().all(|rule| rule.shares.last().is_some_and(|share| share.threads == MAX_CTA_THREADS)));
     }
 
     #[test]
@@ -212,10 +321,11 @@ mod tests {
         for hidden in hiddens {
             for target in TARGETS {
                 for element in Element::ALL {
-                    let call = call(element, hidden);
-                    check(plan(target, call), target, call).unwrap();
-                    let call = Call { kernel: Kernel::PerTokenExtended, ..call };
-                    check(plan(target, call), target, call).unwrap();
+                    for call in [call(element, hidden), few(element, hidden)] {
+                        check(plan(target, call), target, call).unwrap();
+                        let call = Call { kernel: Kernel::PerTokenExtended, ..call };
+                        check(plan(target, call), target, call).unwrap();
+                    }
                 }
             }
         }
@@ -258,12 +368,12 @@ mod tests {
         assert_eq!(chosen(Element::Bf16, 4104, 4112), "per_token_extended_cta_e8x2");
         assert_eq!(
             chosen(Element::Bf16, 4100, 4096),
-            "per_token_extended_cta_e4x2",
+            "per_token_extended_cta_e4x4",
             "x 8 bytes off in every other row"
         );
         assert_eq!(
             chosen(Element::Bf16, 4096, 4100),
-            "per_token_extended_cta_e4x2",
+            "per_token_extended_cta_e4x4",
             "q 4 bytes off in every other row"
         );
         assert_eq!(chosen(Element::Bf16, 4098, 4096), "per_token_extended_two_pass_e1");
@@ -296,25 +406,59 @@ mod tests {
     }
 
     #[test]
-    fn strategy_follows_length() {
+    fn many_rows_get_loads_in_flight() {
         let chosen = |element, hidden| {
             let plan = plan(sm_90(), call(element, hidden));
+            assert_eq!(plan.caching, Caching::Ordinary);
             (plan.entry.name, plan.threads)
         };
         assert_eq!(chosen(Element::Bf16, 4), ("per_token_warp_e4x1", 256));
         assert_eq!(chosen(Element::Bf16, 512), ("per_token_warp_e8x2", 256));
+        assert_eq!(chosen(Element::F32, 512), ("per_token_warp_e4x4", 256));
         assert_eq!(chosen(Element::F16, 768), ("per_token_cta_e8x2", 64));
-        assert_eq!(chosen(Element::Bf16, 1076), ("per_token_cta_e4x2", 160));
+        assert_eq!(chosen(Element::Bf16, 1076), ("per_token_cta_e4x4", 96));
         assert_eq!(chosen(Element::Bf16, 4096), ("per_token_cta_e8x2", 256));
         assert_eq!(chosen(Element::F32, 4096), ("per_token_cta_e4x2", 512));
-        assert_eq!(chosen(Element::Bf16, 20000), ("per_token_cta_e8x4", 640), "two vectors would take 1250 threads");
-        assert_eq!(chosen(Element::Bf16, 32768), ("per_token_cta_e8x4", 1024));
+        assert_eq!(chosen(Element::F32, 7168), ("per_token_cta_e8x2", 448), "512 threads at most with 32 bytes each");
+        assert_eq!(chosen(Element::Bf16, 16384), ("per_token_cta_e16x2", 512));
+        assert_eq!(chosen(Element::Bf16, 16392), ("per_token_cta_e8x4", 544), "no multiple of 16");
+        assert_eq!(chosen(Element::Bf16, 20000), ("per_token_cta_e16x2", 640));
+        assert_eq!(chosen(Element::Bf16, 32768), ("per_token_cta_e16x2", 1024));
         assert_eq!(chosen(Element::Bf16, 32776), ("per_token_two_pass_e8", 1024));
     }
 
     #[test]
+    fn few_rows_get_threads() {
+        let chosen = |element, hidden| {
+            let plan = plan(sm_90(), few(element, hidden));
+            (plan.entry.name, plan.threads)
+        };
+        assert_eq!(chosen(Element::Bf16, 4), ("per_token_cta_e4x2", 32));
+        assert_eq!(chosen(Element::Bf16, 512), ("per_token_cta_e8x1", 64));
+        assert_eq!(chosen(Element::F32, 1536), ("per_token_cta_e4x1", 384));
+        assert_eq!(chosen(Element::F32, 2048), ("per_token_cta_e4x2", 256), "384 threads at most with 16 bytes each");
+        assert_eq!(chosen(Element::Bf16, 1076), ("per_token_cta_e4x2", 160));
+        assert_eq!(chosen(Element::F16, 4096), ("per_token_cta_e8x2", 256));
+        assert_eq!(chosen(Element::Bf16, 16384), ("per_token_cta_e8x2", 1024));
+        assert_eq!(chosen(Element::Bf16, 20000), ("per_token_cta_e8x4", 640), "two vectors would take 1250 threads");
+    }
+
+    #[test]
+    fn caches_keep_what_is_more_than_3_mib() {
+        let caching = |element, rows, hidden| plan(sm_90(), Call { rows, ..call(element, hidden) }).caching;
+        assert_eq!(caching(Element::Bf16, 1, 4096), Caching::NoAllocate);
+        assert_eq!(caching(Element::F32, 512, 1536), Caching::NoAllocate);
+        assert_eq!(caching(Element::F32, 513, 1536), Caching::Ordinary);
+        assert_eq!(caching(Element::Bf16, 1024, 1536), Caching::NoAllocate);
+        assert_eq!(caching(Element::Bf16, 1, 65536), Caching::Ordinary, "read twice");
+        assert_eq!(caching(Element::Bf16, u64::MAX, 4096), Caching::Ordinary, "no overflow");
+        let sm_89 = Target::by_name("sm_89").unwrap();
+        assert_eq!(plan(sm_89, few(Element::Bf16, 4096)).caching, Caching::Ordinary, "not measured");
+    }
+
+    #[test]
     fn rows_per_cta() {
-        let plan = |strategy, threads| Plan { entry: entry(strategy, 4, 1), threads }.rows_per_cta();
+        let plan = |strategy, threads| Plan::new(entry(strategy, 4, 1), threads).rows_per_cta();
         assert_eq!(plan(Strategy::Warp, 256), 8);
         assert_eq!(plan(Strategy::Cta, 256), 1);
         assert_eq!(plan(Strategy::CtaTwoPass, 256), 1);
@@ -323,7 +467,7 @@ mod tests {
     #[test]
     fn forced_plan_is_checked() {
         let warp = entry(Strategy::Warp, 8, 2);
-        let check = |entry, threads, call| check(Plan { entry, threads }, sm_90(), call);
+        let check = |entry, threads, call| check(Plan::new(entry, threads), sm_90(), call);
         let fits = call(Element::Bf16, 512);
         assert_eq!(check(warp, 128, fits), Ok(()));
         for actual in [0, 1, 33, 288, 1024] {
@@ -360,7 +504,7 @@ mod tests {
     fn entry_from_elsewhere_is_refused() {
         // The right name with other numbers would have the kernel leave elements out.
         static FORGED: Entry = Entry { vectors_per_thread: 8, ..ptq_spec::per_token::ENTRIES[0] };
-        let forged = Plan { entry: &FORGED, threads: 32 };
+        let forged = Plan::new(&FORGED, 32);
         assert_eq!(forged.check_entry(), Err(PlanError::UnknownEntry { entry: FORGED.name }));
     }
 }

@@ -7,6 +7,7 @@ const ENTRY: &[u8] = b".visible .entry ";
 pub(crate) fn alone(text: &[u8], entry: &str) -> Vec<u8> {
     let mut kept = Vec::new();
     let mut inside = None;
+    let mut depth = 0_usize;
     for line in text.split_inclusive(|&byte| byte == b'\n') {
         if let Some(rest) = line.strip_prefix(ENTRY) {
             let name = rest.split(|&byte| byte == b'(').next();
@@ -15,8 +16,10 @@ pub(crate) fn alone(text: &[u8], entry: &str) -> Vec<u8> {
         if inside.unwrap_or(true) {
             kept.extend_from_slice(line);
         }
-        // Braces within an entry are indented.
-        if line.first() == Some(&b'}') {
+        let braces = |brace| line.iter().filter(|&&byte| byte == brace).count();
+        let closed = braces(b'}');
+        depth = (depth + braces(b'{')).saturating_sub(closed);
+        if closed > 0 && depth == 0 {
             inside = None;
         }
     }
@@ -28,7 +31,8 @@ mod tests {
     use super::alone;
 
     const HEAD: &str = ".version 7.8\n.target sm_90\n\n.shared .align 16 .b8 a[128];\n\n";
-    const FIRST: &str = ".visible .entry first(\n\t.param .u64 p\n)\n.maxntid 256\n{\n\t{ ret; }\n\t}\n}\n";
+    const FIRST: &str =
+        ".visible .entry first(\n\t.param .u64 p\n)\n.maxntid 256\n{\n\t{ ret; }\n{\n ret;\n}\n\tret;\n}\n";
     const BETWEEN: &str = "\t// .globl\tsecond\n.shared .b8 b[4];\n";
     const SECOND: &str = ".visible .entry first_and_more(\n)\n{\n\tret;\n}\n";
 

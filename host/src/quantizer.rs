@@ -2,11 +2,11 @@
 
 use crate::driver::{self, Context};
 use crate::environment::Environment;
-use crate::launch::MAX_GRID;
 use crate::modules::{self, Module};
 use crate::policy::{self, Call, Plan};
 use crate::selection::Request;
 use crate::{Artifacts, Backend, DeviceInfo, Error, device};
+use ptq_spec::per_token::MAX_GRID;
 use ptq_spec::{Element, Kernel, MathMode, Target};
 use std::num::NonZeroU32;
 use std::path::Path;
@@ -176,8 +176,8 @@ impl Quantizer {
         Ok(Self { plan: Some(plan), ..self })
     }
 
-    /// With at most `ctas` CTAs per grid instead of the device's 2^31 - 1, so that a test can split a call into several
-    /// grids without 2^31 rows. More than the device's limit counts as the limit.
+    /// With at most `ctas` CTAs per grid instead of [`MAX_GRID`], so that a test can split a call into several grids without
+    /// as many rows. More counts as that.
     #[must_use]
     pub fn with_grid_limit(self, ctas: NonZeroU32) -> Self {
         Self { grid_limit: ctas.get().min(MAX_GRID), ..self }
@@ -398,13 +398,13 @@ pub(crate) mod tests {
     #[test]
     fn forced_plan_replaces_the_policy_and_is_checked() {
         let entry = Entry::find(Strategy::CtaTwoPass, 1, 1).unwrap();
-        let plan = Plan { entry, threads: 64 };
+        let plan = Plan::new(entry, 64);
         let (kernel, element) = (Kernel::PerToken, Element::F32);
-        let call = Call { kernel, element, hidden: 4, x: 0, q: 0, x_stride: 4, q_stride: 4 };
+        let call = Call { kernel, element, rows: 1, hidden: 4, x: 0, q: 0, x_stride: 4, q_stride: 4 };
         let target = Target::by_name("sm_90").unwrap();
         assert_eq!(h200().with_plan(plan).unwrap().plan_for(target, call).unwrap(), plan);
         assert!(matches!(h200().with_plan(Plan { threads: 1, ..plan }).unwrap_err(), Error::Plan(_)));
-        let narrow = Plan { entry: Entry::find(Strategy::Warp, 8, 1).unwrap(), threads: 32 };
+        let narrow = Plan::new(Entry::find(Strategy::Warp, 8, 1).unwrap(), 32);
         assert!(matches!(h200().with_plan(narrow).unwrap().plan_for(target, call).unwrap_err(), Error::Plan(_)));
     }
 }

@@ -1,40 +1,43 @@
 //! Collectives of one CTA.
 
 use crate::arch::mem;
-use crate::warp::reduce_max as warp_reduce_max;
+use crate::row::Group;
 use cuda_std::prelude::*;
-use ptq_spec::per_token::{LANES_PER_WARP, MAX_CTA_WARPS};
 
-/// CTA-wide maximum of a number that is not negative. Participates: all threads of the CTA, a multiple of 32.
-/// Valid in: every thread. NaN: never raises the maximum. Barriers: one.
-///
-/// # Safety
-/// - Every thread of the CTA reaches this call, converged, and once per launch: the shared array is not reused.
-/// - The CTA is one-dimensional, of whole warps, with at most 1024 threads.
-#[inline(always)]
-pub unsafe fn reduce_max(value: f32) -> f32 {
-    let partials = shared_array![f32; MAX_CTA_WARPS as usize];
-    let warp = thread::thread_idx_x() / LANES_PER_WARP;
-    let lane = thread::thread_idx_x() % LANES_PER_WARP;
-    let warps = thread::block_dim_x() / LANES_PER_WARP;
+/// All threads of the CTA. Barriers: two, of which the first, in [`Group::loading`], hides behind the loads.
+#[derive(Clone, Copy)]
+pub struct Cta(*mut u32);
 
-    // SAFETY: every lane of every warp is here.
-    let partial = unsafe { warp_reduce_max(value) };
-    if lane == 0 {
-        // SAFETY: warp < MAX_CTA_WARPS, the array's length, as the CTA has at most 1024 threads.
-        let slot = unsafe { partials.add(warp as usize) };
-        // SAFETY: each warp has its own slot, and nobody reads before the barrier.
-        unsafe { mem::store_shared(slot, partial) };
+impl Cta {
+    /// The calling thread's.
+    ///
+    /// # Safety
+    /// - All threads of the CTA, which is one-dimensional, reach this call, and reduce once: nothing resets the number again.
+    /// - Nobody reduces before [`Group::loading`].
+    #[inline(always)]
+    pub unsafe fn new() -> Self {
+        let number = shared_array![u32; 1];
+        if thread::thread_idx_x() == 0 {
+            // SAFETY: one thread writes, and nobody else touches the number before the barrier in `loading`.
+            unsafe { mem::store_shared(number, 0) };
+        }
+        Self(number)
     }
-    thread::sync_threads();
-    let partial = if lane < warps {
-        // SAFETY: lane < warps <= MAX_CTA_WARPS, the array's length.
-        let slot = unsafe { partials.add(lane as usize) };
-        // SAFETY: warp `lane` wrote this slot before the barrier, and nobody writes after it.
-        unsafe { mem::load_shared(slot) }
-    } else {
-        0.0
-    };
-    // SAFETY: every lane of every warp is here: the branch above has joined.
-    unsafe { warp_reduce_max(partial) }
+}
+
+impl Group for Cta {
+    #[inline(always)]
+    unsafe fn loading(self) {
+        thread::sync_threads();
+    }
+
+    /// Numbers that are not negative order like their bits.
+    #[inline(always)]
+    unsafe fn reduce_max(self, value: f32) -> f32 {
+        // SAFETY: written before the barrier in `loading`; until the next only this call touches it.
+        unsafe { mem::raise_shared(self.0, value.to_bits()) };
+        thread::sync_threads();
+        // SAFETY: nobody writes after this barrier.
+        f32::from_bits(unsafe { mem::load_shared(self.0) })
+    }
 }

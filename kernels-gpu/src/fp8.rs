@@ -6,12 +6,11 @@ use crate::math;
 /// Codes of four scaled elements, the first in the lowest byte.
 #[inline(always)]
 pub fn codes4(x: [f32; 4], inverse: f32) -> u32 {
-    let [a, b, c, d] = x.map(|x| math::scaled(x, inverse));
-    u32::from(arch::e4m3x2(a, b)) | u32::from(arch::e4m3x2(c, d)) << 16
+    arch::e4m3x4(x.map(|x| math::scaled(x, inverse)))
 }
 
 /// Code of one scaled element.
 #[inline(always)]
 pub fn code(x: f32, inverse: f32) -> u8 {
-    arch::e4m3x2(math::scaled(x, inverse), 0.0) as u8
+    arch::e4m3(math::scaled(x, inverse))
 }

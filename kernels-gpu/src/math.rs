@@ -37,8 +37,9 @@ pub fn inverse(scale: f32, guard: bool) -> f32 {
     if guard && operators::is_zero(scale) { 0.0 } else { operators::reciprocal(scale) }
 }
 
-/// A scaled element within the range of E4M3. NaN becomes the largest value: the minimum is the other operand.
+/// A scaled element, at most the largest value of E4M3. NaN becomes that value: the minimum is the other operand. What is
+/// below the range the conversion takes to its end.
 #[inline(always)]
 pub fn scaled(x: f32, inverse: f32) -> f32 {
-    operators::max(operators::min(operators::product(x, inverse), E4M3_MAX), -E4M3_MAX)
+    operators::min(operators::product(x, inverse), E4M3_MAX)
 }

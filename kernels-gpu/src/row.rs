@@ -6,6 +6,7 @@
 use crate::arch::mem;
 use crate::math;
 use crate::vector::Vector;
+use ptq_spec::per_token::{Caching, flags};
 use ptq_spec::per_token_extended::Bounds;
 
 /// What a row's scale is.
@@ -32,16 +33,6 @@ impl Scale for Bounds {
     }
 }
 
-/// One row of the input and of both outputs.
-#[derive(Clone, Copy)]
-pub struct Row {
-    x: *const u8,
-    q: *mut u8,
-    s: *mut f32,
-    vectors: u64,
-    guard: bool,
-}
-
 /// What one thread of a group of `threads` is: number `index`.
 #[derive(Clone, Copy)]
 pub struct Member {
@@ -49,6 +40,35 @@ pub struct Member {
     pub index: u32,
     /// Threads of the group.
     pub threads: u32,
+}
+
+/// The threads that work on one row.
+pub trait Group: Copy {
+    /// What can be done for [`Self::reduce_max`] while loads are under way.
+    ///
+    /// # Safety
+    /// All threads of the group reach this call, converged, and once.
+    unsafe fn loading(self);
+
+    /// The group's maximum of a number that is neither negative nor NaN. Valid in: every thread.
+    ///
+    /// # Safety
+    /// All threads of the group reach this call, converged, and once, after [`Self::loading`].
+    unsafe fn reduce_max(self, value: f32) -> f32;
+}
+
+/// One row of the input and of both outputs, as one member of its group finds it.
+#[derive(Clone, Copy)]
+pub struct Row {
+    /// The member's first vector.
+    x: *const u8,
+    /// The codes of that.
+    q: *mut u8,
+    s: *mut f32,
+    /// Vectors of the row.
+    vectors: u64,
+    guard: bool,
+    caching: Caching,
 }
 
 /// A kernel's arguments: `x[rows, hidden]`, `q[rows, hidden]`, `s[rows]`.
@@ -62,8 +82,8 @@ pub struct Arguments {
     pub s: *mut f32,
     /// Elements per row.
     pub hidden: u64,
-    /// Whether a zero scale gives a zero inverse; else an infinite one.
-    pub guard: bool,
+    /// Bits of [`ptq_spec::per_token::flags`].
+    pub flags: u32,
 }
 
 /// The same with rows apart from each other.
@@ -77,59 +97,67 @@ pub struct Strided {
     pub q_stride: u64,
 }
 
+/// How long rows may be.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Length {
+    /// They fit in registers, and so have far fewer than 2^32 bytes.
+    Held,
+    /// Any.
+    Any,
+}
+
 /// The rows of a call.
 pub trait Rows: Copy {
-    /// Row `index`, of vectors `V`, of an input with `element_bytes` per element.
-    ///
-    /// # Safety
-    /// `index` is below the number of rows.
-    unsafe fn row<V: Vector>(self, index: u64, element_bytes: usize) -> Row;
+    /// Row `index`, of vectors `V`, for `member`, of an input with `element_bytes` per element. Where there is no such row, its
+    /// addresses are good for nothing.
+    fn row<V: Vector>(self, index: u32, length: Length, member: Member, element_bytes: usize) -> Row;
+}
+
+impl Arguments {
+    /// Row `index`, where rows of `x` and of `q` start so many bytes apart.
+    #[inline(always)]
+    fn row_at<V: Vector>(self, index: u32, x_step: u64, q_step: u64, member: Member, element_bytes: usize) -> Row {
+        // The member's part first: 32 bits hold it.
+        let first = member.index as usize * V::ELEMENTS;
+        let x = self.x.wrapping_add(first * element_bytes);
+        let q = self.q.wrapping_add(first);
+        Row {
+            x: x.wrapping_add(index as usize * x_step as usize),
+            q: q.wrapping_add(index as usize * q_step as usize),
+            s: self.s.wrapping_add(index as usize),
+            vectors: self.hidden / V::ELEMENTS as u64,
+            guard: self.flags & flags::GUARD != 0,
+            caching: if self.flags & flags::NO_ALLOCATE != 0 { Caching::NoAllocate } else { Caching::Ordinary },
+        }
+    }
 }
 
 impl Rows for Arguments {
     #[inline(always)]
-    unsafe fn row<V: Vector>(self, index: u64, element_bytes: usize) -> Row {
-        let first = index as usize * self.hidden as usize;
-        Row {
-            // SAFETY: the row lies within x; 64-bit offsets do not wrap.
-            x: unsafe { self.x.add(first * element_bytes) },
-            // SAFETY: the row lies within q.
-            q: unsafe { self.q.add(first) },
-            // SAFETY: s has one scale per row.
-            s: unsafe { self.s.add(index as usize) },
-            vectors: self.hidden / V::ELEMENTS as u64,
-            guard: self.guard,
-        }
+    fn row<V: Vector>(self, index: u32, length: Length, member: Member, element_bytes: usize) -> Row {
+        // A product of 32 bits takes one instruction, one of 64 bits several.
+        let step = |bytes: u64| if length == Length::Held { u64::from(bytes as u32) } else { bytes };
+        let (x_step, q_step) = (step(self.hidden * element_bytes as u64), step(self.hidden));
+        self.row_at::<V>(index, x_step, q_step, member, element_bytes)
     }
 }
 
 impl Rows for Strided {
     #[inline(always)]
-    unsafe fn row<V: Vector>(self, index: u64, element_bytes: usize) -> Row {
+    fn row<V: Vector>(self, index: u32, _: Length, member: Member, element_bytes: usize) -> Row {
         let Self { plain, x_stride, q_stride } = self;
-        let x_offset = index as usize * x_stride as usize * element_bytes;
-        let q_offset = index as usize * q_stride as usize;
-        Row {
-            // SAFETY: the row lies within x; 64-bit offsets do not wrap.
-            x: unsafe { plain.x.add(x_offset) },
-            // SAFETY: the row lies within q.
-            q: unsafe { plain.q.add(q_offset) },
-            // SAFETY: s has one scale per row.
-            s: unsafe { plain.s.add(index as usize) },
-            vectors: plain.hidden / V::ELEMENTS as u64,
-            guard: plain.guard,
-        }
+        plain.row_at::<V>(index, x_stride * element_bytes as u64, q_stride, member, element_bytes)
     }
 }
 
 impl Row {
-    /// Stores the row's scale (one thread) and returns its inverse.
+    /// Stores the row's scale (one thread), if the row exists, and returns its inverse.
     ///
     /// # Safety
-    /// The row is this group's alone.
+    /// The row is this group's alone, if it exists.
     #[inline(always)]
-    unsafe fn finish(self, scale: f32, member: Member) -> f32 {
-        if member.index == 0 {
+    unsafe fn finish(self, exists: bool, scale: f32, member: Member) -> f32 {
+        if member.index == 0 && exists {
             // SAFETY: s has a scale for this row, and only this thread writes it.
             unsafe { mem::store_f32(self.s, scale) };
         }
@@ -137,43 +165,41 @@ impl Row {
     }
 }
 
-/// Quantizes a row that the group holds in registers, `N` vectors a thread: read once.
-///
-/// `reduce` is the group's maximum, valid in every thread.
+/// Quantizes a row that the group holds in registers, `N` vectors a thread: read once. Touches no memory unless it `exists`.
 ///
 /// # Safety
-/// - The row has at most `N * member.threads` vectors, aligned for `V`, and is this group's alone.
-/// - All threads of the group reach this call, converged, with their own `member.index`.
+/// - The row has at most `N * member.threads` vectors, aligned for `V`, and is this group's alone, if it exists.
+/// - All threads of the group reach this call, converged, with the row of their own `member`.
 #[inline(always)]
 pub unsafe fn held<V: Vector, const N: usize>(
     row: Row,
+    exists: bool,
     member: Member,
     scale: impl Scale,
-    reduce: impl FnOnce(f32) -> f32,
+    group: impl Group,
 ) {
     // A row that fits in registers has far fewer than 2^32 vectors.
-    let vectors = row.vectors as u32;
+    let vectors = if exists { row.vectors as u32 } else { 0 };
     let mut held = [V::ZERO; N];
     let mut index = member.index;
     for vector in &mut held {
-        if index < vectors {
-            // SAFETY: index < vectors.
-            *vector = unsafe { V::load(row.x, u64::from(index)) };
-        }
+        // SAFETY: loaded if index < vectors; `row.x` is vector `member.index`.
+        *vector = unsafe { V::load_if(index < vectors, row.x, u64::from(index - member.index), row.caching) };
         index += member.threads;
     }
+    // SAFETY: the caller's duties.
+    unsafe { group.loading() };
 
     let absmax = held.iter().fold(0, |absmax, vector| vector.absmax(absmax));
-    let absmax = reduce(V::absmax_value(absmax));
+    // SAFETY: the caller's duties.
+    let absmax = unsafe { group.reduce_max(V::absmax_value(absmax)) };
     // SAFETY: the row is this group's alone.
-    let inverse = unsafe { row.finish(scale.of(absmax), member) };
+    let inverse = unsafe { row.finish(exists, scale.of(absmax), member) };
 
     let mut index = member.index;
     for vector in &held {
-        if index < vectors {
-            // SAFETY: index < vectors, and no other thread has this index.
-            unsafe { vector.store_codes(inverse, row.q, u64::from(index)) };
-        }
+        // SAFETY: stored if index < vectors, which no other thread has; `row.q` has the codes of vector `member.index`.
+        unsafe { vector.store_codes_if(index < vectors, inverse, row.q, u64::from(index - member.index)) };
         index += member.threads;
     }
 }
@@ -181,9 +207,11 @@ pub unsafe fn held<V: Vector, const N: usize>(
 /// Quantizes a row of any length: read twice.
 ///
 /// # Safety
-/// As [`held`], without its bound on the vectors.
+/// As [`held`], without its bound on the vectors; the row exists, and is that of the group's first member.
 #[inline(always)]
-pub unsafe fn two_pass<V: Vector>(row: Row, member: Member, scale: impl Scale, reduce: impl FnOnce(f32) -> f32) {
+pub unsafe fn two_pass<V: Vector>(row: Row, member: Member, scale: impl Scale, group: impl Group) {
+    // SAFETY: the caller's duties.
+    unsafe { group.loading() };
     let (first, step) = (u64::from(member.index), u64::from(member.threads));
     let mut absmax = 0;
     let mut index = first;
@@ -193,9 +221,10 @@ pub unsafe fn two_pass<V: Vector>(row: Row, member: Member, scale: impl Scale, r
         index += step;
     }
 
-    let absmax = reduce(V::absmax_value(absmax));
+    // SAFETY: the caller's duties.
+    let absmax = unsafe { group.reduce_max(V::absmax_value(absmax)) };
     // SAFETY: the row is this group's alone.
-    let inverse = unsafe { row.finish(scale.of(absmax), member) };
+    let inverse = unsafe { row.finish(true, scale.of(absmax), member) };
 
     let mut index = first;
     while index < row.vectors {

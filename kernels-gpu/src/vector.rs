@@ -4,6 +4,7 @@ use crate::arch::mem;
 use crate::element::Element;
 use crate::fp8;
 use core::marker::PhantomData;
+use ptq_spec::per_token::Caching;
 
 /// Consecutive elements of one row in registers.
 pub trait Vector: Copy {
@@ -12,12 +13,18 @@ pub trait Vector: Copy {
     /// All elements +0.0: what a lane beyond the row's end holds, which never raises the absmax.
     const ZERO: Self;
 
-    /// Loads vector `index` of the row at `row`.
+    /// Loads vector `index` from `first` on.
     ///
     /// # Safety
-    /// - The row has more than `index` vectors, all readable, and nothing writes them while the kernel runs.
-    /// - `row` is aligned to a vector's widest access ([`mem::load`]).
-    unsafe fn load(row: *const u8, index: u64) -> Self;
+    /// - That vector is readable, and nothing writes it while the kernel runs.
+    /// - `first` is aligned to a vector's widest access ([`mem::load`]).
+    unsafe fn load(first: *const u8, index: u64) -> Self;
+
+    /// The same if `wanted`, else [`Self::ZERO`].
+    ///
+    /// # Safety
+    /// As [`Self::load`], if `wanted`.
+    unsafe fn load_if(wanted: bool, first: *const u8, index: u64, caching: Caching) -> Self;
 
     /// Raises the running absmax ([`Element::absmax_word`]) by the vector's elements.
     fn absmax(self, absmax: u32) -> u32;
@@ -25,12 +32,18 @@ pub trait Vector: Copy {
     /// The running absmax as one number.
     fn absmax_value(absmax: u32) -> f32;
 
-    /// Quantizes the vector and stores its codes as vector `index` of the codes' row at `row`.
+    /// Quantizes the vector and stores its codes as vector `index` from `first` on.
     ///
     /// # Safety
-    /// - The row has more than `index` vectors, writable, and no other thread touches this one.
-    /// - `row` is aligned to [`Self::ELEMENTS`] bytes.
-    unsafe fn store_codes(self, inverse: f32, row: *mut u8, index: u64);
+    /// - There the codes' bytes are writable, and no other thread touches them.
+    /// - `first` is aligned to [`Self::ELEMENTS`] bytes.
+    unsafe fn store_codes(self, inverse: f32, first: *mut u8, index: u64);
+
+    /// The same if `wanted`.
+    ///
+    /// # Safety
+    /// As [`Self::store_codes`], if `wanted`.
+    unsafe fn store_codes_if(self, wanted: bool, inverse: f32, first: *mut u8, index: u64);
 }
 
 /// `WORDS` whole words of elements of type `T`: 4, 8 or 16 elements.
@@ -67,12 +80,18 @@ impl<T: Element, const WORDS: usize> Vector for Words<T, WORDS> {
     const ZERO: Self = Self([0; WORDS], PhantomData);
 
     #[inline(always)]
-    unsafe fn load(row: *const u8, index: u64) -> Self {
-        let offset = index as usize * (WORDS * size_of::<u32>());
-        // SAFETY: the row has more than `index` vectors, so the offset stays within it.
-        let address = unsafe { row.add(offset) };
-        // SAFETY: `offset` is a multiple of the vector's size, so the row's alignment carries over; readable by contract.
+    unsafe fn load(first: *const u8, index: u64) -> Self {
+        // SAFETY: the vector is readable, so that the offset stays within the row.
+        let address = unsafe { first.add(index as usize * (WORDS * size_of::<u32>())) };
+        // SAFETY: the offset is a multiple of the vector's size, so the alignment carries over; readable by contract.
         Self(unsafe { mem::load(address.cast()) }, PhantomData)
+    }
+
+    #[inline(always)]
+    unsafe fn load_if(wanted: bool, first: *const u8, index: u64, caching: Caching) -> Self {
+        let address = first.wrapping_add(index as usize * (WORDS * size_of::<u32>()));
+        // SAFETY: as in `load`.
+        Self(unsafe { mem::load_if(wanted, address.cast(), caching) }, PhantomData)
     }
 
     #[inline(always)]
@@ -86,9 +105,9 @@ impl<T: Element, const WORDS: usize> Vector for Words<T, WORDS> {
     }
 
     #[inline(always)]
-    unsafe fn store_codes(self, inverse: f32, row: *mut u8, index: u64) {
-        // SAFETY: the row has more than `index` vectors, so the offset stays within it.
-        let address = unsafe { row.add(index as usize * Self::ELEMENTS) }.cast();
+    unsafe fn store_codes(self, inverse: f32, first: *mut u8, index: u64) {
+        // SAFETY: the codes are writable, so that the offset stays within their row.
+        let address = unsafe { first.add(index as usize * Self::ELEMENTS) }.cast();
         let group = |i| self.codes4(i, inverse);
         match Self::ELEMENTS {
             // SAFETY: writable and this thread's own by contract; aligned to the vector's bytes, which is the store.
@@ -100,6 +119,21 @@ impl<T: Element, const WORDS: usize> Vector for Words<T, WORDS> {
             _ => const { assert!(matches!(WORDS * T::PER_WORD, 4 | 8 | 16), "a vector has 4, 8 or 16 elements") },
         }
     }
+
+    #[inline(always)]
+    unsafe fn store_codes_if(self, wanted: bool, inverse: f32, first: *mut u8, index: u64) {
+        let address = first.wrapping_add(index as usize * Self::ELEMENTS).cast();
+        let group = |i| self.codes4(i, inverse);
+        match Self::ELEMENTS {
+            // SAFETY: as in `store_codes`.
+            4 => unsafe { mem::store_if(wanted, address, [group(0)]) },
+            // SAFETY: as in `store_codes`.
+            8 => unsafe { mem::store_if(wanted, address, [group(0), group(1)]) },
+            // SAFETY: as in `store_codes`.
+            16 => unsafe { mem::store_if(wanted, address, [group(0), group(1), group(2), group(3)]) },
+            _ => const { assert!(matches!(WORDS * T::PER_WORD, 4 | 8 | 16), "a vector has 4, 8 or 16 elements") },
+        }
+    }
 }
 
 impl<T: Element> Vector for Single<T> {
@@ -107,9 +141,9 @@ impl<T: Element> Vector for Single<T> {
     const ZERO: Self = Self(0, PhantomData);
 
     #[inline(always)]
-    unsafe fn load(row: *const u8, index: u64) -> Self {
-        // SAFETY: the row has more than `index` elements, so the offset stays within it.
-        let address = unsafe { row.add(index as usize * T::BYTES) };
+    unsafe fn load(first: *const u8, index: u64) -> Self {
+        // SAFETY: the element is readable, so that the offset stays within the row.
+        let address = unsafe { first.add(index as usize * T::BYTES) };
         let bits = if T::BYTES == 2 {
             // SAFETY: readable by contract, aligned to the element.
             u32::from(unsafe { mem::load_u16(address.cast()) })
@@ -119,6 +153,13 @@ impl<T: Element> Vector for Single<T> {
             bits
         };
         Self(bits, PhantomData)
+    }
+
+    /// A branch: rows of single elements are never held.
+    #[inline(always)]
+    unsafe fn load_if(wanted: bool, first: *const u8, index: u64, _: Caching) -> Self {
+        // SAFETY: the caller's duties.
+        if wanted { unsafe { Self::load(first, index) } } else { Self::ZERO }
     }
 
     #[inline(always)]
@@ -132,10 +173,19 @@ impl<T: Element> Vector for Single<T> {
     }
 
     #[inline(always)]
-    unsafe fn store_codes(self, inverse: f32, row: *mut u8, index: u64) {
-        // SAFETY: the row has more than `index` elements, so the offset stays within it.
-        let address = unsafe { row.add(index as usize) };
+    unsafe fn store_codes(self, inverse: f32, first: *mut u8, index: u64) {
+        // SAFETY: the code is writable, so that the offset stays within its row.
+        let address = unsafe { first.add(index as usize) };
         // SAFETY: writable and this thread's own by contract; a byte needs no alignment.
         unsafe { mem::store_u8(address, fp8::code(T::widen(self.0, 0), inverse)) }
+    }
+
+    /// A branch: rows of single elements are never held.
+    #[inline(always)]
+    unsafe fn store_codes_if(self, wanted: bool, inverse: f32, first: *mut u8, index: u64) {
+        if wanted {
+            // SAFETY: the caller's duties.
+            unsafe { self.store_codes(inverse, first, index) }
+        }
     }
 }

@@ -148,7 +148,7 @@ impl Pass {
     /// Barriers (`bar.sync`) that an entry of this pass executes, and that its PTX holds.
     pub const fn barriers(self) -> usize {
         match self {
-            Self::Absmax => 1,
+            Self::Absmax => 2,
             Self::Quantize => 0,
         }
     }

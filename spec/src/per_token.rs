@@ -20,29 +20,65 @@ pub const LANES_PER_WARP: u32 = 32;
 /// Most threads of a CTA that runs a CTA entry.
 pub const MAX_CTA_THREADS: u32 = 1024;
 
-/// Most warps of a CTA that runs a CTA entry.
-pub const MAX_CTA_WARPS: u32 = MAX_CTA_THREADS / LANES_PER_WARP;
-
 /// Most threads of a CTA that runs a warp entry. Fewer than [`MAX_CTA_THREADS`], so that a lane may hold more registers.
 pub const MAX_WARP_ENTRY_THREADS: u32 = 256;
 
-const _: () = assert!(MAX_CTA_WARPS <= LANES_PER_WARP, "the CTA reduction's second stage is one warp");
+/// Most CTAs of one grid. Fewer than CUDA's 2^31 - 1, so that 32 bits count the rows of warp entries too.
+pub const MAX_GRID: u32 = u32::MAX / (MAX_WARP_ENTRY_THREADS / LANES_PER_WARP);
+
+/// What caches do with rows that an entry reads once. Never shows in the bits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Caching {
+    /// What they do with everything.
+    Ordinary,
+    /// L1 does not take them, and L2 parts with them first; on targets other than `sm_90`, as ordinary.
+    NoAllocate,
+}
+
+impl Caching {
+    /// Both.
+    pub const ALL: [Self; 2] = [Self::Ordinary, Self::NoAllocate];
+
+    /// Its bit of the argument `flags`.
+    pub const fn flag(self) -> u32 {
+        match self {
+            Self::Ordinary => 0,
+            Self::NoAllocate => flags::NO_ALLOCATE,
+        }
+    }
+
+    /// Lower-case name, for reports.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Ordinary => "ordinary",
+            Self::NoAllocate => "no_allocate",
+        }
+    }
+}
+
+/// Bits of the argument `flags`.
+pub mod flags {
+    /// A zero scale gives a zero inverse; else an infinite one.
+    pub const GUARD: u32 = 1 << 0;
+    /// [`Caching::NoAllocate`](super::Caching::NoAllocate). Entries that read a row twice leave it alone.
+    pub const NO_ALLOCATE: u32 = 1 << 1;
+}
 
 /// Who works on one row, and how often the row is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Strategy {
     /// One row per warp, read once and held in registers. No barrier.
     Warp,
-    /// One row per CTA, read once and held in registers. One barrier.
+    /// One row per CTA, read once and held in registers. Two barriers.
     Cta,
-    /// One row per CTA, read twice: any `hidden`. One barrier.
+    /// One row per CTA, read twice: any `hidden`. Two barriers.
     CtaTwoPass,
 }
 
 /// One kernel entry. The same names exist in the artifact of every element type.
 ///
-/// Arguments, in order: `x` pointer, `q` pointer, `s` pointer, `rows: u64`, `hidden: u64`, `guard: u32` (non-zero: a
-/// zero scale gives a zero inverse).
+/// Arguments, in order: `x` pointer, `q` pointer, `s` pointer, `rows: u64` (below 2^32), `hidden: u64`, `flags: u32`
+/// (bits of [`flags`]).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Entry {
     /// Symbol in the module.
@@ -123,7 +159,7 @@ impl Strategy {
     pub const fn barriers(self) -> usize {
         match self {
             Self::Warp => 0,
-            Self::Cta | Self::CtaTwoPass => 1,
+            Self::Cta | Self::CtaTwoPass => 2,
         }
     }
 }

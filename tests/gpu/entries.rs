@@ -3,7 +3,7 @@
 use crate::form::Form;
 use crate::variation::Variation;
 use crate::{Outcome, Test};
-use per_token_quant_fp8::spec::per_token::Entry;
+use per_token_quant_fp8::spec::per_token::{Caching, Entry};
 use per_token_quant_fp8::{Element, Extended, Kernel, Plan, Target};
 use ptq_suite::cases::{self, THREADS};
 use ptq_suite::{Budget, Case, Oracle, check};
@@ -40,11 +40,16 @@ fn every_entry(variation: &Variation, element: Element, form: Form) -> Outcome {
 
 fn every_number_of_threads(variation: &Variation, entry: &'static Entry, cases: &[Case], form: Form) -> Outcome {
     for threads in THREADS.into_iter().filter(|&threads| threads <= entry.strategy.max_threads()) {
-        let subject = variation.subject()?.map(|quantizer| quantizer.with_plan(Plan { entry, threads }))?;
+        let subject = |caching| -> Result<_, Box<dyn std::error::Error>> {
+            let plan = Plan { caching, ..Plan::new(entry, threads) };
+            Ok(variation.subject()?.map(|quantizer| quantizer.with_plan(plan))?)
+        };
+        let subjects = [subject(Caching::Ordinary)?, subject(Caching::NoAllocate)?];
         let mut ran = 0;
         for case in cases.iter().filter(|case| fits(entry, variation.target, threads, case)).take(form.cases_per_plan())
         {
-            check(&subject, Oracle::Rayon, case)
+            // Every other case with the other caching.
+            check(&subjects[ran % 2], Oracle::Rayon, case)
                 .map_err(|failure| format!("{} with {threads} threads: {failure}", entry.name))?;
             ran += 1;
         }

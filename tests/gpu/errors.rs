@@ -151,13 +151,13 @@ fn forced_plan() -> Outcome {
     let entry = Entry::find(Strategy::Warp, 4, 1).ok_or("the entry exists")?;
     let long = DeviceBuffer::<f32>::zeroed(256)?;
     let mut long_q = DeviceBuffer::<u8>::zeroed(256)?;
-    let quantizer = precise()?.with_plan(Plan { entry, threads: 32 })?;
+    let quantizer = precise()?.with_plan(Plan::new(entry, 32))?;
     let mut one = DeviceBuffer::<f32>::zeroed(1)?;
     let prepared = quantizer.prepare(&long, &mut long_q, &mut one, Shape::new(1, 256)?, Options::default());
     expect("a row too long", prepared, |e| matches!(e, Error::Plan(PlanError::RowTooLong { .. })))?;
     let prepared = quantizer.prepare(&x, &mut q, &mut s, shape()?, Options::default())?;
     let plan = prepared.plan().ok_or("there are rows")?.plan;
-    if plan == (Plan { entry, threads: 32 }) { Ok(()) } else { Err(format!("another plan: {plan:?}").into()) }
+    if plan == Plan::new(entry, 32) { Ok(()) } else { Err(format!("another plan: {plan:?}").into()) }
 }
 
 fn fast_math() -> Outcome {
@@ -191,7 +191,7 @@ fn refusals_write_nothing() -> Outcome {
     let (q, s) = (x + BYTES as u64, x + 2 * BYTES as u64);
     let good = RawArgs::new(Element::F32, x, q, s, shape()?);
     let quantizer = precise()?;
-    let narrow = Plan { entry: Entry::find(Strategy::Warp, 4, 1).ok_or("the entry exists")?, threads: 32 };
+    let narrow = Plan::new(Entry::find(Strategy::Warp, 4, 1).ok_or("the entry exists")?, 32);
     let refused: [(&str, Quantizer, RawArgs); _] = [
         ("x misaligned", quantizer.clone(), RawArgs { x: x + 2, ..good }),
         ("s misaligned", quantizer.clone(), RawArgs { s: s + 2, ..good }),

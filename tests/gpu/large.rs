@@ -33,7 +33,7 @@ pub fn tests() -> Vec<Test> {
     let test = |(name, strategy, elements, vectors, threads)| {
         Test::new(format!("large::{name}"), move || {
             let entry = Entry::find(strategy, elements, vectors).ok_or("there is no such entry")?;
-            every_row(Plan { entry, threads })
+            every_row(Plan::new(entry, threads))
         })
         .skip_when(too_little_memory)
     };

@@ -1,15 +1,14 @@
 //! What registers, memory and instructions of an entry of per-tensor quantization must be.
 
 use crate::contract::{
-    REGISTER_GRANULE, REGISTERS_PER_SM, Violations, equal, load_opcode, local_memory, order_of_grids, raises, starting,
-    store_opcode,
+    REGISTER_GRANULE, REGISTERS_PER_SM, Violations, equal, load_opcode, local_memory, order_of_grids, other_accesses,
+    raises, shared_maximum, starting, store_opcode,
 };
 use crate::listing::Instruction;
 use crate::{Listing, Used};
 use per_token_quant_fp8::Artifact;
+use ptq_spec::MathMode;
 use ptq_spec::per_tensor::{CTAS_PER_SM, Entry, MAX_THREADS, Pass};
-use ptq_spec::per_token::{LANES_PER_WARP, MAX_CTA_WARPS};
-use ptq_spec::{MathMode, Target};
 
 fn named(name: &str) -> &'static Entry {
     Entry::named(name).expect("the artifact's entries are the table's")
@@ -29,8 +28,8 @@ pub fn resources(artifact: &Artifact, used: &Used) -> Vec<String> {
             wrong.add(format!("{} registers, expected 1 to {budget}", resources.registers));
         }
         wrong.unless_equal("bytes of local memory", resources.local, 0);
-        let slots = if entry.pass.barriers() == 0 { 0 } else { MAX_CTA_WARPS as usize };
-        wrong.unless_equal("bytes of shared memory", resources.shared, (slots * size_of::<f32>()) as u64);
+        let numbers = usize::from(entry.pass.barriers() > 0);
+        wrong.unless_equal("bytes of shared memory", resources.shared, (numbers * size_of::<u32>()) as u64);
     }
     wrong.found
 }
@@ -42,9 +41,11 @@ pub fn instructions(artifact: &Artifact, listing: &Listing) -> Vec<String> {
         wrong.entry = name;
         let entry = named(name);
         local_memory(&mut wrong, code);
+        other_accesses(&mut wrong, code);
         order_of_grids(&mut wrong, artifact, code);
         global_memory(&mut wrong, artifact, entry, code);
-        collectives(&mut wrong, artifact.target, entry, code);
+        let maxima = usize::from(entry.pass == Pass::Absmax);
+        shared_maximum(&mut wrong, artifact.target, entry.pass.barriers(), maxima, code);
         arithmetic(&mut wrong, artifact.math, entry, code);
     }
     wrong.found
@@ -80,27 +81,6 @@ fn global_memory(wrong: &mut Violations, artifact: &Artifact, entry: &Entry, cod
     let maxima = equal(code, "RED.E.MAX.STRONG.GPU") + equal(code, "REDG.E.MAX.STRONG.GPU");
     wrong.unless_equal("raises of the scale", maxima, usize::from(!quantizes));
     wrong.unless_equal("raises of global memory", raises(code), maxima);
-}
-
-/// Barriers and reductions are those written, none doubled. ptxas reduces the raises of a warp once more, in some entries.
-fn collectives(wrong: &mut Violations, target: &Target, entry: &Entry, code: &[Instruction]) {
-    let barriers = entry.pass.barriers();
-    wrong.unless_equal("barriers", starting(code, "BAR."), barriers);
-    wrong.unless_equal("stores to shared memory", starting(code, "STS"), barriers);
-    wrong.unless_equal("loads from shared memory", starting(code, "LDS"), barriers);
-    // Within the warps of a CTA, then over them.
-    let reductions = 2 * barriers;
-    let (float, unsigned, shuffles) = match target.name {
-        "sm_100f" => (reductions, 0, 0),
-        "sm_90" => (0, reductions, 0),
-        _ => (0, 0, reductions * LANES_PER_WARP.ilog2() as usize),
-    };
-    wrong.unless_equal("CREDUX.MAX.F32", equal(code, "CREDUX.MAX.F32"), float);
-    let beyond = (starting(code, "REDUX") + starting(code, "CREDUX")).saturating_sub(float + unsigned);
-    wrong.unless_equal("reductions beyond those written and one of the raise", beyond > barriers, false);
-    wrong.unless_equal("reductions are missing", equal(code, "REDUX.MAX") < unsigned, false);
-    wrong.unless_equal("SHFL.BFLY", equal(code, "SHFL.BFLY"), shuffles);
-    wrong.unless_equal("shuffles", starting(code, "SHFL"), shuffles);
 }
 
 fn arithmetic(wrong: &mut Violations, math: MathMode, entry: &Entry, code: &[Instruction]) {

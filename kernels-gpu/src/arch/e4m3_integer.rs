@@ -1,11 +1,11 @@
 //! f32 to E4M3 without the instruction: compute capability 8.0 and the host.
 
-use ptq_spec::fp8::{E4M3_BIAS, E4M3_MANTISSA_BITS, E4M3_SIGN};
+use ptq_spec::fp8::{E4M3_BIAS, E4M3_MANTISSA_BITS, E4M3_MAX, E4M3_SIGN};
 
-/// Codes of two values in [-448, 448], round to nearest even; `low` in the low byte.
+/// Codes of four values up to 448, round to nearest even; the first in the lowest byte.
 #[inline(always)]
-pub fn e4m3x2(low: f32, high: f32) -> u16 {
-    e4m3(low) as u16 | (e4m3(high) as u16) << 8
+pub fn e4m3x4(values: [f32; 4]) -> u32 {
+    u32::from_le_bytes(values.map(e4m3))
 }
 
 /// f32 exponent bias and mantissa bits.
@@ -25,9 +25,12 @@ const fn power_of_two(exponent: i32) -> f32 {
     f32::from_bits(((F32_BIAS + exponent) as u32) << F32_MANTISSA_BITS)
 }
 
+/// Code of a value up to 448, round to nearest even; below -448 that of -448.
+///
 /// Both roundings, then a choice: without branches the rows' loops unroll, and their vectors stay in registers.
 #[inline(always)]
-fn e4m3(value: f32) -> u32 {
+pub fn e4m3(value: f32) -> u8 {
+    let value = value.max(-E4M3_MAX);
     let magnitude = value.abs();
     let sign = value.to_bits() >> 24 & E4M3_SIGN as u32;
 
@@ -38,5 +41,5 @@ fn e4m3(value: f32) -> u32 {
     let rebias = ((F32_BIAS - E4M3_BIAS) as u32) << E4M3_MANTISSA_BITS;
     let normal = ((bits + half_minus_odd) >> DROPPED).wrapping_sub(rebias);
 
-    sign | if magnitude < MIN_NORMAL { subnormal } else { normal }
+    (sign | if magnitude < MIN_NORMAL { subnormal } else { normal }) as u8
 }

@@ -1,43 +1,20 @@
 //! Memory on a GPU: one instruction per access.
 
 use core::arch::asm;
+use ptq_spec::per_token::Caching;
 
-/// `ld.global` with the hints of the input.
+/// `ld.global` of the input.
 ///
 /// `.nc` is for memory that nothing writes while the grid runs. A grid that waits for those before it runs while they write,
-/// so that with `griddepcontrol` (the feature `programmatic`) the loads are ordinary ones. The L1 hint needs PTX 7.4, more
-/// than `sm_80` does.
+/// so that with `griddepcontrol` (the feature `programmatic`) the loads are ordinary ones.
 #[cfg(all(feature = "programmatic", any(ptq_arch = "sm_90", ptq_arch = "sm_100f", ptq_arch = "sm_120")))]
 macro_rules! ld {
-    ($suffix:literal) => {
-        concat!("ld.global.L1::no_allocate.", $suffix)
-    };
-}
-#[cfg(any(
-    ptq_arch = "sm_89",
-    all(not(feature = "programmatic"), any(ptq_arch = "sm_90", ptq_arch = "sm_100f", ptq_arch = "sm_120"))
-))]
-macro_rules! ld {
-    ($suffix:literal) => {
-        concat!("ld.global.nc.L1::no_allocate.", $suffix)
-    };
-}
-#[cfg(ptq_arch = "sm_80")]
-macro_rules! ld {
-    ($suffix:literal) => {
-        concat!("ld.global.nc.", $suffix)
-    };
-}
-
-/// `ld.global` that L1 may keep, otherwise as above.
-#[cfg(all(feature = "programmatic", any(ptq_arch = "sm_90", ptq_arch = "sm_100f", ptq_arch = "sm_120")))]
-macro_rules! ld_cached {
     ($suffix:literal) => {
         concat!("ld.global.", $suffix)
     };
 }
 #[cfg(not(all(feature = "programmatic", any(ptq_arch = "sm_90", ptq_arch = "sm_100f", ptq_arch = "sm_120"))))]
-macro_rules! ld_cached {
+macro_rules! ld {
     ($suffix:literal) => {
         concat!("ld.global.nc.", $suffix)
     };
@@ -99,6 +76,111 @@ pub(super) unsafe fn load_words(address: *const u32, words: &mut [u32]) {
     }
 }
 
+/// What [`load_words_if`] does, by the instructions that `$ld!` gives for a type and its registers, which take `$operand`s and
+/// the address.
+macro_rules! load_words_if {
+    ($ld:ident, $address:expr, $words:expr, $($operand:ident),+) => {
+        match $words {
+            // SAFETY: readable and aligned by contract.
+            [a] => unsafe {
+                asm!(
+                    $ld!("b32", "{a}"),
+                    $($operand = in(reg32) $operand,)+ address = in(reg64) $address,
+                    a = inout(reg32) *a,
+                    options(pure, readonly, nostack, preserves_flags),
+                );
+            },
+            // SAFETY: readable and aligned by contract.
+            [a, b] => unsafe {
+                asm!(
+                    $ld!("v2.b32", "{{{a}, {b}}}"),
+                    $($operand = in(reg32) $operand,)+ address = in(reg64) $address,
+                    a = inout(reg32) *a, b = inout(reg32) *b,
+                    options(pure, readonly, nostack, preserves_flags),
+                );
+            },
+            // SAFETY: readable and aligned by contract.
+            [a, b, c, d] => unsafe {
+                asm!(
+                    $ld!("v4.b32", "{{{a}, {b}, {c}, {d}}}"),
+                    $($operand = in(reg32) $operand,)+ address = in(reg64) $address,
+                    a = inout(reg32) *a, b = inout(reg32) *b, c = inout(reg32) *c, d = inout(reg32) *d,
+                    options(pure, readonly, nostack, preserves_flags),
+                );
+            },
+            #[cfg(ptq_arch = "sm_100f")]
+            // SAFETY: readable and aligned by contract.
+            [a, b, c, d, e, f, g, h] => unsafe {
+                asm!(
+                    $ld!("v8.b32", "{{{a}, {b}, {c}, {d}, {e}, {f}, {g}, {h}}}"),
+                    $($operand = in(reg32) $operand,)+ address = in(reg64) $address,
+                    a = inout(reg32) *a, b = inout(reg32) *b, c = inout(reg32) *c, d = inout(reg32) *d,
+                    e = inout(reg32) *e, f = inout(reg32) *f, g = inout(reg32) *g, h = inout(reg32) *h,
+                    options(pure, readonly, nostack, preserves_flags),
+                );
+            },
+            _ => unreachable!("an access has 1, 2, 4 or 8 words"),
+        }
+    };
+}
+
+/// One of two loads, by predicates. ptxas does not know that only one of them runs, and has the second wait for what the first
+/// brings: the ordinary one is the first, as it is for inputs so large that the wait does not show.
+#[cfg(ptq_arch = "sm_90")]
+macro_rules! ld_by_caching {
+    ($type:literal, $to:literal) => {
+        concat!(
+            "{{ .reg .pred wanted, ordinary, no_allocate; setp.ne.u32 wanted, {wanted}, 0; ",
+            "setp.eq.and.u32 ordinary, {no_allocate}, 0, wanted; ",
+            "setp.ne.and.u32 no_allocate, {no_allocate}, 0, wanted; ",
+            "@ordinary ",
+            ld!($type),
+            " ",
+            $to,
+            ", [{address}]; @no_allocate ",
+            ld!("L1::no_allocate."),
+            $type,
+            " ",
+            $to,
+            ", [{address}]; }}",
+        )
+    };
+}
+
+/// # Safety
+/// As [`load_words`], if `wanted`. Else `words` stay as they are.
+#[cfg(ptq_arch = "sm_90")]
+#[inline(always)]
+pub(super) unsafe fn load_words_if(wanted: bool, caching: Caching, address: *const u32, words: &mut [u32]) {
+    let (wanted, no_allocate) = (u32::from(wanted), u32::from(caching == Caching::NoAllocate));
+    let address = global(address);
+    load_words_if!(ld_by_caching, address, words, wanted, no_allocate);
+}
+
+#[cfg(not(ptq_arch = "sm_90"))]
+macro_rules! ld_if {
+    ($type:literal, $to:literal) => {
+        concat!(
+            "{{ .reg .pred wanted; setp.ne.u32 wanted, {wanted}, 0; @wanted ",
+            ld!($type),
+            " ",
+            $to,
+            ", [{address}]; }}",
+        )
+    };
+}
+
+/// Ordinary, whatever the caching: where nothing was measured, nothing is worth a second load.
+///
+/// # Safety
+/// As [`load_words`], if `wanted`. Else `words` stay as they are.
+#[cfg(not(ptq_arch = "sm_90"))]
+#[inline(always)]
+pub(super) unsafe fn load_words_if(wanted: bool, _: Caching, address: *const u32, words: &mut [u32]) {
+    let (wanted, address) = (u32::from(wanted), global(address));
+    load_words_if!(ld_if, address, words, wanted);
+}
+
 /// # Safety
 /// Readable and aligned, and stays unwritten.
 #[inline(always)]
@@ -115,34 +197,66 @@ pub(super) unsafe fn load_u16(address: *const u16) -> u16 {
     value
 }
 
+/// What [`store_words`] does, by the instructions that `$st!` gives for an access, which take `$operand`s, the address and words.
+macro_rules! store_words {
+    ($st:ident, $address:expr, $words:expr, $($operand:ident),*) => {
+        match *$words {
+            // SAFETY: writable and aligned by contract.
+            [a] => unsafe {
+                asm!(
+                    $st!("st.global.b32 [{address}], {a};"),
+                    $($operand = in(reg32) $operand,)* address = in(reg64) $address, a = in(reg32) a,
+                    options(nostack, preserves_flags),
+                );
+            },
+            // SAFETY: writable and aligned by contract.
+            [a, b] => unsafe {
+                asm!(
+                    $st!("st.global.v2.b32 [{address}], {{{a}, {b}}};"),
+                    $($operand = in(reg32) $operand,)* address = in(reg64) $address, a = in(reg32) a, b = in(reg32) b,
+                    options(nostack, preserves_flags),
+                );
+            },
+            // SAFETY: writable and aligned by contract.
+            [a, b, c, d] => unsafe {
+                asm!(
+                    $st!("st.global.v4.b32 [{address}], {{{a}, {b}, {c}, {d}}};"),
+                    $($operand = in(reg32) $operand,)* address = in(reg64) $address,
+                    a = in(reg32) a, b = in(reg32) b, c = in(reg32) c, d = in(reg32) d,
+                    options(nostack, preserves_flags),
+                );
+            },
+            _ => unreachable!("an access has 1, 2 or 4 words"),
+        }
+    };
+}
+
+macro_rules! st {
+    ($store:literal) => {
+        $store
+    };
+}
+
+macro_rules! st_if {
+    ($store:literal) => {
+        concat!("{{ .reg .pred wanted; setp.ne.u32 wanted, {wanted}, 0; @wanted ", $store, " }}")
+    };
+}
+
 /// # Safety
 /// `words.len()` (1, 2 or 4) words are writable and aligned to all of them.
 #[inline(always)]
 pub(super) unsafe fn store_words(address: *mut u32, words: &[u32]) {
     let address = global(address);
-    match *words {
-        // SAFETY: writable and aligned by contract.
-        [a] => unsafe {
-            asm!("st.global.b32 [{}], {};", in(reg64) address, in(reg32) a, options(nostack, preserves_flags));
-        },
-        // SAFETY: writable and aligned by contract.
-        [a, b] => unsafe {
-            asm!(
-                "st.global.v2.b32 [{}], {{{}, {}}};",
-                in(reg64) address, in(reg32) a, in(reg32) b,
-                options(nostack, preserves_flags),
-            );
-        },
-        // SAFETY: writable and aligned by contract.
-        [a, b, c, d] => unsafe {
-            asm!(
-                "st.global.v4.b32 [{}], {{{}, {}, {}, {}}};",
-                in(reg64) address, in(reg32) a, in(reg32) b, in(reg32) c, in(reg32) d,
-                options(nostack, preserves_flags),
-            );
-        },
-        _ => unreachable!("an access has 1, 2 or 4 words"),
-    }
+    store_words!(st, address, words,);
+}
+
+/// # Safety
+/// As [`store_words`], if `wanted`.
+#[inline(always)]
+pub(super) unsafe fn store_words_if(wanted: bool, address: *mut u32, words: &[u32]) {
+    let (wanted, address) = (u32::from(wanted), global(address));
+    store_words!(st_if, address, words, wanted);
 }
 
 /// # Safety
@@ -157,22 +271,6 @@ pub(super) unsafe fn store_u8(address: *mut u8, code: u8) {
             options(nostack, preserves_flags),
         );
     }
-}
-
-/// # Safety
-/// Readable and aligned, and stays unwritten.
-#[inline(always)]
-pub(super) unsafe fn load_cached_u32(address: *const u32) -> u32 {
-    let value: u32;
-    // SAFETY: readable and aligned by contract.
-    unsafe {
-        asm!(
-            concat!(ld_cached!("b32"), " {}, [{}];"),
-            out(reg32) value, in(reg64) global(address),
-            options(pure, readonly, nostack, preserves_flags),
-        );
-    }
-    value
 }
 
 /// # Safety
@@ -192,7 +290,7 @@ pub(super) unsafe fn raise_u32(address: *mut u32, value: u32) {
 /// # Safety
 /// In a shared array, written, and ordered after the write.
 #[inline(always)]
-pub(super) unsafe fn load_shared(address: *const f32) -> f32 {
+pub(super) unsafe fn load_shared(address: *const u32) -> u32 {
     // SAFETY: by contract. A plain read, so that the compiler finds the shared address space.
     unsafe { address.read() }
 }
@@ -200,7 +298,21 @@ pub(super) unsafe fn load_shared(address: *const f32) -> f32 {
 /// # Safety
 /// In a shared array, and nobody else's until the next barrier.
 #[inline(always)]
-pub(super) unsafe fn store_shared(address: *mut f32, value: f32) {
+pub(super) unsafe fn store_shared(address: *mut u32, value: u32) {
     // SAFETY: by contract. A plain write, so that the compiler finds the shared address space.
     unsafe { address.write(value) }
+}
+
+/// # Safety
+/// In a shared array, written, ordered after the write, and until the next barrier touched by this function alone.
+#[inline(always)]
+pub(super) unsafe fn raise_shared(address: *mut u32, value: u32) {
+    // SAFETY: by contract.
+    unsafe {
+        asm!(
+            "{{ .reg .u64 number; cvta.to.shared.u64 number, {}; red.shared.max.u32 [number], {}; }}",
+            in(reg64) address, in(reg32) value,
+            options(nostack, preserves_flags),
+        );
+    }
 }

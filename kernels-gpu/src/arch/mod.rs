@@ -31,7 +31,7 @@ mod e4m3;
 #[cfg(not(any(ptq_arch = "sm_89", ptq_arch = "sm_90", ptq_arch = "sm_100f", ptq_arch = "sm_120")))]
 #[path = "e4m3_integer.rs"]
 mod e4m3;
-pub use e4m3::e4m3x2;
+pub use e4m3::{e4m3, e4m3x4};
 
 #[cfg(target_arch = "nvptx64")]
 mod half;

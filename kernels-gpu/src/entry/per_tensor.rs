@@ -46,8 +46,9 @@ pub(crate) use {body, entries};
 
 super::for_each_element!(entries);
 
-use crate::cta;
+use crate::cta::Cta;
 use crate::element::Element;
+use crate::row::Group;
 use crate::tensor::{self, Arguments, Worker};
 use crate::vector::Vector;
 use cuda_std::prelude::*;
@@ -68,10 +69,14 @@ pub(crate) fn worker() -> Worker {
 /// As the kernels that call it.
 #[inline(always)]
 pub(crate) unsafe fn absmax<T: Element, V: Vector>(arguments: Arguments) {
+    // SAFETY: all threads of the CTA are here, and reduce once.
+    let cta = unsafe { Cta::new() };
+    // SAFETY: all threads of the CTA are here, converged, and once.
+    unsafe { cta.loading() };
     // SAFETY: the kernel's contract.
     let absmax = unsafe { tensor::absmax::<T, V>(arguments, worker()) };
-    // SAFETY: all threads of the CTA are here, converged, and once.
-    let absmax = unsafe { cta::reduce_max(absmax) };
+    // SAFETY: as above.
+    let absmax = unsafe { cta.reduce_max(absmax) };
     if thread::thread_idx_x() == 0 {
         // SAFETY: the kernel's contract; this kernel touches `s` nowhere else.
         unsafe { tensor::raise_scale(arguments, absmax) };

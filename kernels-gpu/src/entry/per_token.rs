@@ -14,11 +14,11 @@ macro_rules! define_entries {
         ///
         /// # Safety
         /// - `x[rows, hidden]` is readable, `q[rows, hidden]` and `s[rows]` writable, all disjoint, on the device.
-        /// - `hidden`, `x` and `q` suit the entry's vector; the CTA and the grid suit its strategy.
+        /// - `hidden`, `x` and `q` suit the entry's vector; the CTA and the grid suit its strategy; `rows` is below 2^32.
         #[cuda_std::kernel(max_threads = ptq_spec::per_token::Strategy::$strategy.max_threads())]
-        pub unsafe fn $name(x: *const u8, q: *mut u8, s: *mut f32, rows: u64, hidden: u64, guard: u32) {
+        pub unsafe fn $name(x: *const u8, q: *mut u8, s: *mut f32, rows: u64, hidden: u64, flags: u32) {
             $crate::arch::order_grids();
-            let arguments = $crate::row::Arguments { x, q, s, hidden, guard: guard != 0 };
+            let arguments = $crate::row::Arguments { x, q, s, hidden, flags };
             let scale = $crate::row::Unbounded;
             // SAFETY: the kernel's contract is the strategy's.
             unsafe { $crate::entry::strategy::body!($strategy, Element, $elements, $vectors, arguments, scale, rows) }

@@ -18,7 +18,8 @@ macro_rules! define_entries {
         /// # Safety
         /// - `x[rows, hidden]`, rows `x_stride` elements apart, is readable, `q[rows, hidden]`, rows `q_stride` apart,
         ///   and `s[rows]` writable, all disjoint, on the device.
-        /// - `hidden`, `x`, `q` and both strides suit the entry's vector; the CTA and the grid suit its strategy.
+        /// - `hidden`, `x`, `q` and both strides suit the entry's vector; the CTA and the grid suit its strategy; `rows` is
+        ///   below 2^32.
         /// - `device_rows` is null or readable, and nothing writes it while the kernel runs.
         #[expect(clippy::too_many_arguments, reason = "a kernel takes its arguments one by one")]
         #[cuda_std::kernel(max_threads = ptq_spec::per_token::Strategy::$strategy.max_threads())]
@@ -28,7 +29,7 @@ macro_rules! define_entries {
             s: *mut f32,
             rows: u64,
             hidden: u64,
-            guard: u32,
+            flags: u32,
             x_stride: u64,
             q_stride: u64,
             upper: f32,
@@ -43,7 +44,7 @@ macro_rules! define_entries {
             if u64::from(cuda_std::thread::block_idx_x()) >= rows {
                 return;
             }
-            let plain = $crate::row::Arguments { x, q, s, hidden, guard: guard != 0 };
+            let plain = $crate::row::Arguments { x, q, s, hidden, flags };
             let scale = ptq_spec::per_token_extended::Bounds { upper, min_scale };
             let arguments = $crate::row::Strided { plain, x_stride, q_stride };
             // SAFETY: the kernel's contract is the strategy's.

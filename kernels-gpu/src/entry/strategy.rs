@@ -1,9 +1,10 @@
 //! What an entry runs: one function for each strategy, over the rows of whatever arguments.
 
+use crate::cta::Cta;
 use crate::element::Element;
-use crate::row::{self, Member, Row, Rows, Scale};
+use crate::row::{self, Length, Member, Rows, Scale};
 use crate::vector::Vector;
-use crate::{cta, warp};
+use crate::warp::Warp;
 use cuda_std::prelude::*;
 use ptq_spec::per_token::LANES_PER_WARP;
 
@@ -38,30 +39,20 @@ pub(crate) use body;
 #[inline(always)]
 pub(crate) unsafe fn warp<T: Element, V: Vector, const N: usize>(arguments: impl Rows, scale: impl Scale, rows: u64) {
     let warps = thread::block_dim_x() / LANES_PER_WARP;
-    let index =
-        u64::from(thread::block_idx_x()) * u64::from(warps) + u64::from(thread::thread_idx_x() / LANES_PER_WARP);
-    // The same for all lanes of a warp: either all of them leave or none.
-    if index >= rows {
-        return;
-    }
-    // SAFETY: index < rows.
-    let row = unsafe { arguments.row::<V>(index, T::BYTES) };
+    // Below 2^32: the host gives a grid no more rows.
+    let index = thread::block_idx_x() * warps + thread::thread_idx_x() / LANES_PER_WARP;
     let member = Member { index: thread::thread_idx_x() % LANES_PER_WARP, threads: LANES_PER_WARP };
-    // SAFETY: `held` calls this once, in all lanes.
-    let reduce = |value| unsafe { warp::reduce_max(value) };
+    let row = arguments.row::<V>(index, Length::Held, member, T::BYTES);
+    // No early return: the check would delay the loads.
+    let exists = index < rows as u32;
     // SAFETY: this warp alone has row `index`; the host chose N so that the row fits; all lanes are here.
-    unsafe { row::held::<V, N>(row, member, scale, reduce) }
+    unsafe { row::held::<V, N>(row, exists, member, scale, Warp) }
 }
 
-/// The CTA's row, and the calling thread's place in it.
-///
-/// # Safety
-/// The grid has at most as many CTAs as there are rows.
+/// The calling thread's place in its CTA.
 #[inline(always)]
-unsafe fn cta_row<T: Element, V: Vector>(arguments: impl Rows) -> (Row, Member) {
-    // SAFETY: one CTA per row.
-    let row = unsafe { arguments.row::<V>(u64::from(thread::block_idx_x()), T::BYTES) };
-    (row, Member { index: thread::thread_idx_x(), threads: thread::block_dim_x() })
+fn cta_member() -> Member {
+    Member { index: thread::thread_idx_x(), threads: thread::block_dim_x() }
 }
 
 /// One row per CTA.
@@ -70,12 +61,12 @@ unsafe fn cta_row<T: Element, V: Vector>(arguments: impl Rows) -> (Row, Member) 
 /// As the kernels that call it; the CTA is one-dimensional, of whole warps, and the grid has one per row.
 #[inline(always)]
 pub(crate) unsafe fn cta<T: Element, V: Vector, const N: usize>(arguments: impl Rows, scale: impl Scale, _rows: u64) {
-    // SAFETY: one CTA per row.
-    let (row, member) = unsafe { cta_row::<T, V>(arguments) };
-    // SAFETY: `held` calls this once, in all threads.
-    let reduce = |value| unsafe { cta::reduce_max(value) };
+    let member = cta_member();
+    let row = arguments.row::<V>(thread::block_idx_x(), Length::Held, member, T::BYTES);
+    // SAFETY: all threads are here, and `held` reduces once.
+    let group = unsafe { Cta::new() };
     // SAFETY: this CTA alone has the row; the host chose N and the threads so that it fits; all threads are here.
-    unsafe { row::held::<V, N>(row, member, scale, reduce) }
+    unsafe { row::held::<V, N>(row, true, member, scale, group) }
 }
 
 /// One row per CTA, of any length.
@@ -84,10 +75,11 @@ pub(crate) unsafe fn cta<T: Element, V: Vector, const N: usize>(arguments: impl 
 /// As [`cta`], without a bound on the row's length.
 #[inline(always)]
 pub(crate) unsafe fn cta_two_pass<T: Element, V: Vector>(arguments: impl Rows, scale: impl Scale, _rows: u64) {
-    // SAFETY: one CTA per row.
-    let (row, member) = unsafe { cta_row::<T, V>(arguments) };
-    // SAFETY: `two_pass` calls this once, in all threads.
-    let reduce = |value| unsafe { cta::reduce_max(value) };
+    let member = cta_member();
+    let first = Member { index: 0, ..member };
+    let row = arguments.row::<V>(thread::block_idx_x(), Length::Any, first, T::BYTES);
+    // SAFETY: all threads are here, and `two_pass` reduces once.
+    let group = unsafe { Cta::new() };
     // SAFETY: this CTA alone has the row; all threads are here.
-    unsafe { row::two_pass::<V>(row, member, scale, reduce) }
+    unsafe { row::two_pass::<V>(row, member, scale, group) }
 }

@@ -1,20 +1,20 @@
-//! The last CTA of the largest grid: indices and offsets beyond 32 bits, in address space of which only that CTA's rows are
+//! The last CTA of the largest grid: indices of 32 bits and offsets beyond them, in address space of which only that CTA's rows are
 //! touched.
 
 use crate::entries;
 use cuda_std::emulator::{Launch, MathFlags, Memory};
 use memmap2::{MmapMut, MmapOptions};
 use ptq_cpu::Params;
-use ptq_spec::per_token::{Entry, HIDDEN_MULTIPLE, LANES_PER_WARP, Strategy};
+use ptq_spec::per_token::{Entry, HIDDEN_MULTIPLE, LANES_PER_WARP, MAX_GRID, MAX_WARP_ENTRY_THREADS, Strategy};
 use ptq_spec::{Element, Kernel, MathMode};
 use ptq_suite::{Case, Implementation, Oracle, Output, Tensor, cases, run};
 use std::error::Error;
 
-/// Most CTAs of a grid, x.
-const CTAS: u32 = i32::MAX as u32;
+/// Most CTAs of a grid.
+const CTAS: u32 = MAX_GRID;
 
-/// Warps of a CTA: with a warp entry, the last row's index has more than 32 bits.
-const WARPS: u32 = 3;
+/// Warps of a CTA: with a warp entry, the last row's index takes 32 bits.
+const WARPS: u32 = MAX_WARP_ENTRY_THREADS / LANES_PER_WARP;
 
 const HIDDEN: usize = HIDDEN_MULTIPLE as usize;
 

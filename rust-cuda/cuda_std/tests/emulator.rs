@@ -42,6 +42,13 @@ fn load_shared(address: *const u32) -> u32 {
     unsafe { *address }
 }
 
+fn raise_shared(address: *mut u32, value: u32) {
+    access(Space::Shared, Use::Atomic, address.cast(), 4);
+    // SAFETY: `access` ends the thread where the address is not in a shared array; threads take turns.
+    let number = unsafe { &mut *address };
+    *number = value.max(*number);
+}
+
 /// What every lane of one full warp returns.
 fn warp(compute: impl Fn(u32) -> u32 + Sync) -> [u32; 32] {
     let mut out = [0; 32];
@@ -364,6 +371,44 @@ fn race_without_a_barrier() {
     let fault = launch(64, kernel(false)).unwrap_err();
     let expected = FaultKind::Race { offset: 0, access: Use::Read, other: Use::Write, thread: Some(40) };
     assert_eq!((fault.kind, fault.warp, fault.lane), (expected, 1, 18));
+}
+
+/// Atomic accesses race with everything but each other.
+#[test]
+fn races_of_atomic_accesses() {
+    let kernel = |write_apart: bool, read_apart: bool| {
+        move || {
+            let word = shared_array![u32; 1];
+            if thread::thread_idx_x() == 40 {
+                store_shared(word, 1);
+            }
+            if write_apart {
+                thread::sync_threads();
+            }
+            raise_shared(word, thread::thread_idx_x());
+            if read_apart {
+                thread::sync_threads();
+            }
+            if thread::thread_idx_x() == 63 {
+                assert_eq!(load_shared(word), 63);
+            }
+        }
+    };
+    launch(64, kernel(true, true)).unwrap();
+    let kind = |write_apart, read_apart| launch(64, kernel(write_apart, read_apart)).unwrap_err().kind;
+    let FaultKind::Uninitialised { .. } = kind(false, true) else { panic!("the first warp comes before the write") };
+    let expected = FaultKind::Race { offset: 0, access: Use::Read, other: Use::Atomic, thread: None };
+    assert_eq!(kind(true, false), expected);
+    let late_write = launch(64, || {
+        let word = shared_array![u32; 1];
+        if thread::thread_idx_x() == 0 {
+            store_shared(word, 1);
+        }
+        thread::sync_threads();
+        if thread::thread_idx_x() == 50 { store_shared(word, 1) } else { raise_shared(word, 2) }
+    });
+    let expected = FaultKind::Race { offset: 0, access: Use::Write, other: Use::Atomic, thread: None };
+    assert_eq!(late_write.unwrap_err().kind, expected);
 }
 
 #[test]

@@ -22,6 +22,8 @@ pub enum Use {
     Read,
     /// It writes.
     Write,
+    /// It reads and writes at once, and so orders itself among others of its kind.
+    Atomic,
 }
 
 /// Checks an access of the calling thread: to be called right before it, with the bytes of one instruction.
@@ -106,7 +108,7 @@ impl<'a> Memory<'a> {
         let holds =
             |b: &&Buffer| address >= b.start && address - b.start <= b.len && bytes <= b.len - (address - b.start);
         match self.buffers.iter().find(holds) {
-            Some(buffer) if access == Use::Write && !buffer.writable => {
+            Some(buffer) if access != Use::Read && !buffer.writable => {
                 Err(FaultKind::ReadOnly { buffer: buffer.name.clone(), offset: offset(buffer) })
             }
             Some(_) => Ok(()),
@@ -143,6 +145,7 @@ impl fmt::Display for Use {
         f.write_str(match self {
             Self::Read => "read",
             Self::Write => "write",
+            Self::Atomic => "atomic access",
         })
     }
 }

@@ -28,6 +28,7 @@ struct Array {
 struct Shadow {
     written: Option<Touch>,
     read: Option<Touch>,
+    atomic: Option<Touch>,
 }
 
 /// Who touched it last, and when.
@@ -131,19 +132,21 @@ impl Shared {
                 }
                 _ => Ok(()),
             };
+            if access != Use::Write && shadow.written.is_none() {
+                return Err(FaultKind::Uninitialised { offset: first + index, bytes });
+            }
+            race(shadow.written, Use::Write)?;
+            if access != Use::Read {
+                race(shadow.read, Use::Read)?;
+            }
+            if access != Use::Atomic {
+                race(shadow.atomic, Use::Atomic)?;
+            }
+            let joined = |touch: Option<Touch>| Some(touch.map_or(now, |touch| touch.joined(now)));
             match access {
-                Use::Read => {
-                    if shadow.written.is_none() {
-                        return Err(FaultKind::Uninitialised { offset: first + index, bytes });
-                    }
-                    race(shadow.written, Use::Write)?;
-                    shadow.read = Some(shadow.read.map_or(now, |read| read.joined(now)));
-                }
-                Use::Write => {
-                    race(shadow.written, Use::Write)?;
-                    race(shadow.read, Use::Read)?;
-                    shadow.written = Some(now);
-                }
+                Use::Read => shadow.read = joined(shadow.read),
+                Use::Write => shadow.written = Some(now),
+                Use::Atomic => shadow.atomic = joined(shadow.atomic),
             }
         }
         Ok(())
