@@ -15,8 +15,8 @@ use per_token_quant_fp8::cust::memory::{CopyDestination, DeviceBuffer};
 use per_token_quant_fp8::cust::stream::{Stream, StreamFlags};
 use per_token_quant_fp8::cust::sys;
 use per_token_quant_fp8::spec::ComputeCapability;
-use per_token_quant_fp8::spec::per_token::Strategy;
-use per_token_quant_fp8::{DeviceInfo, Element, Kernel, Options, Quantizer, RawArgs, Shape, quantizer};
+use per_token_quant_fp8::spec::per_token::{Entry, Strategy};
+use per_token_quant_fp8::{DeviceInfo, Element, Kernel, Options, Plan, Quantizer, RawArgs, Shape, quantizer};
 use ptq_suite::random_rows;
 use std::collections::HashSet;
 use std::error::Error;
@@ -33,9 +33,12 @@ const INPUTS: usize = 4;
 /// What the kernel before a call waits in every other round, once it has let the call start.
 const PAUSE_NS: u32 = 3000;
 
-/// Rows for warps, for CTAs and for two passes.
-const SHAPES: [(u64, u64); 8] =
-    [(1, 256), (7, 64), (512, 256), (1, 512), (39, 1076), (128, 2048), (512, 4096), (5, 65536)];
+/// Rows for CTAs, for two passes and, where many are short, for warps.
+const SHAPES: [(u64, u64); 9] =
+    [(1, 256), (7, 64), (512, 256), (1, 512), (39, 1076), (128, 2048), (512, 4096), (5, 65536), (3200, 256)];
+
+/// Shapes that are quantized by warps too, though there are few rows: short kernels overlap the most.
+const BY_WARPS: [(u64, u64); 3] = [(1, 256), (39, 64), (512, 512)];
 
 /// Whether the kernels before, the calls, and the kernels after may start early.
 const CHAINS: [(Order, bool, Order); 6] = [
@@ -200,8 +203,12 @@ fn every_chain(variation: &Variation, run: impl Fn(&mut Chain, [&Neighbours; 2],
     let neighbours = [Neighbours::load(Order::Overlapping)?, Neighbours::load(Order::Plain)?];
     let find = |order| &neighbours[usize::from(order == Order::Plain)];
     let mut strategies = HashSet::new();
-    for shape in SHAPES {
-        let mut chain = Chain::new(of(variation, false)?, shape)?;
+    let warp = Entry::find(Strategy::Warp, 4, 4).map(|entry| Plan::new(entry, 128));
+    let shapes = SHAPES.map(|shape| (shape, None)).into_iter().chain(BY_WARPS.map(|shape| (shape, warp)));
+    for (shape, plan) in shapes {
+        let quantizer = of(variation, false)?;
+        let quantizer = plan.map_or(Ok(quantizer.clone()), |plan| quantizer.with_plan(plan))?;
+        let mut chain = Chain::new(quantizer, shape)?;
         for (before, programmatic, after) in CHAINS {
             chain.quantizer = chain.quantizer.with_programmatic_launch(programmatic);
             let choice = chain.quantizer.choose(&chain.args())?.ok_or("there are rows")?;

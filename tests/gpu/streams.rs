@@ -134,8 +134,8 @@ fn graph_replay() -> Outcome {
         }
         for flags in [StreamFlags::NON_BLOCKING, StreamFlags::DEFAULT] {
             let stream = new_stream(flags)?;
-            // A row for warps, one for a CTA, one for two passes.
-            let mut calls = [Bare::new(300, 512)?, Bare::new(33, 4096)?, Bare::new(5, 65536)?];
+            // Rows for warps, for CTAs, for two passes.
+            let mut calls = [Bare::new(1600, 512)?, Bare::new(33, 4096)?, Bare::new(5, 65536)?];
             let enqueue = || {
                 // SAFETY: the stream is one of the quantizer's context.
                 let mut each = calls.iter().map(|call| unsafe { call.quantize(&quantizer, stream.as_inner()) });

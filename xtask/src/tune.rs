@@ -9,7 +9,7 @@ use crate::staging;
 use crate::workspace;
 use clap::Args;
 use ptq_spec::Element;
-use ptq_spec::per_token::{ENTRIES, Entry, Strategy};
+use ptq_spec::per_token::{Caching, ENTRIES, Entry, MAX_CTA_THREADS, Strategy};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -57,6 +57,7 @@ pub enum Error {
 struct Timed {
     entry: &'static Entry,
     threads: u32,
+    caching: Caching,
     chosen: bool,
     micros: f64,
 }
@@ -67,13 +68,17 @@ type Key = (usize, u64, u64);
 /// Every plan of every shape.
 type Sweep = BTreeMap<Key, Vec<Timed>>;
 
-/// The constants of a line of `RULES` in host/src/policy.rs.
+/// The constants of the lines of 9.0 in `RULES` in host/src/policy.rs, less what they say of caching.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Constants {
-    vector_bytes: u64,
-    warp_vectors: u32,
-    warp_threads: u32,
-    cta_vectors: u32,
+    /// Most bytes of the input of few rows.
+    few_mib: u64,
+    /// Most threads with 16 bytes each, where rows are few.
+    few_threads: u32,
+    /// Most threads with 32 bytes each, where rows are many.
+    many_threads: u32,
+    /// The longest row that a warp takes, where rows are many.
+    warp_hidden: u64,
 }
 
 /// How far from the fastest plans.
@@ -120,7 +125,11 @@ fn advice(record: &Record) -> Result<String, Error> {
             text += &format!("  {}: {mean:.4} in the mean, {worst:.3} at worst\n", Element::ALL[element]);
         }
     }
-    text += "\nConstants of one rule for all, best first:\n";
+    text += "\nThe policy's plan with the other caching, time over the time with its own, by bytes of the input:\n";
+    for line in caching(&sweep) {
+        text += &line;
+    }
+    text += "\nConstants of few and many rows, best first:\n";
     let mut ranked: Vec<_> = candidates().filter_map(|c| Some((c, distance(&sweep, c)?))).collect();
     ranked.sort_by(|a, b| a.1.mean.total_cmp(&b.1.mean));
     let current = ranked.iter().position(|(constants, _)| reproduces(&sweep, *constants));
@@ -131,7 +140,7 @@ fn advice(record: &Record) -> Result<String, Error> {
         }
     }
     if current.is_none() {
-        text += "  None of those tried gives the recorded choices: the policy is no longer one rule of this form, see `plan` \
+        text += "  None of those tried gives the recorded choices: the policy is no longer two rules of this form, see `plan` \
                  in xtask/src/tune.rs and host/src/policy.rs.\n";
     }
     Ok(text)
@@ -145,7 +154,10 @@ fn read(record: &Record) -> Result<Sweep, Error> {
         let element = element.ok_or_else(|| row.unexpected("element"))?;
         let entry = ENTRIES.iter().find(|e| e.name == entry).ok_or_else(|| row.unexpected("entry"))?;
         let threads = u32::try_from(row.count("threads")?).map_err(|_| row.unexpected("threads"))?;
-        let timed = Timed { entry, threads, chosen: row.count("chosen")? == 1, micros: row.number("us")? };
+        let caching = row.text("caching")?;
+        let caching =
+            Caching::ALL.into_iter().find(|c| c.name() == caching).ok_or_else(|| row.unexpected("caching"))?;
+        let timed = Timed { entry, threads, caching, chosen: row.count("chosen")? == 1, micros: row.number("us")? };
         sweep.entry((element, row.count("hidden")?, row.count("rows")?)).or_default().push(timed);
     }
     for (&(element, hidden, rows), plans) in &sweep {
@@ -194,52 +206,82 @@ fn over_fastest(plans: &[Timed]) -> f64 {
     chosen_micros(plans) / fastest(plans)
 }
 
+/// One line for each power of two of the input's bytes: how the policy's plan does with the caching that it does not choose.
+fn caching(sweep: &Sweep) -> Vec<String> {
+    let mut by_size: BTreeMap<u32, Vec<f64>> = BTreeMap::new();
+    for (&(element, hidden, rows), plans) in sweep {
+        let Some(chosen) = plans.iter().find(|plan| plan.chosen) else { continue };
+        let same = |plan: &&Timed| plan.entry == chosen.entry && plan.threads == chosen.threads;
+        let other = plans.iter().filter(same).find(|plan| plan.caching != chosen.caching);
+        let ordinary_over_other = |other: &Timed| match chosen.caching {
+            Caching::Ordinary => chosen.micros / other.micros,
+            Caching::NoAllocate => other.micros / chosen.micros,
+        };
+        let bytes = rows * hidden * Element::ALL[element].bytes() as u64;
+        by_size.entry(bytes.max(1).ilog2()).or_default().extend(other.map(ordinary_over_other));
+    }
+    let line = |(log2, ratios): (u32, Vec<f64>)| {
+        let mean = geometric_mean(ratios.iter().copied())?;
+        Some(format!("  from 2^{log2}: ordinary over no_allocate {mean:.3}, {} shapes\n", ratios.len()))
+    };
+    by_size.into_iter().filter_map(line).collect()
+}
+
 fn candidates() -> impl Iterator<Item = Constants> {
-    let warp_vectors = [0, 1, 2, 4, 8].into_iter();
-    warp_vectors.flat_map(|warp_vectors| {
-        [64, 128, 256].into_iter().flat_map(move |warp_threads| {
-            [8, 16, 32].into_iter().flat_map(move |vector_bytes| {
-                let constants = move |cta_vectors| Constants { vector_bytes, warp_vectors, warp_threads, cta_vectors };
-                [1, 2, 4, 8].into_iter().map(constants)
+    [1, 2, 3, 4, 6, 8].into_iter().flat_map(|few_mib| {
+        [128, 256, 384, 512].into_iter().flat_map(move |few_threads| {
+            [256, 512, MAX_CTA_THREADS].into_iter().flat_map(move |many_threads| {
+                let constants = move |warp_hidden| Constants { few_mib, few_threads, many_threads, warp_hidden };
+                [0, 512, 1024, 2048].into_iter().map(constants)
             })
         })
     })
 }
 
-/// The timed plan that a rule with these constants takes: what `best` in host/src/policy.rs does, on aligned operands.
-fn plan(constants: Constants, element: Element, plans: &[Timed]) -> Option<&Timed> {
-    [Strategy::Warp, Strategy::Cta, Strategy::CtaTwoPass].into_iter().find_map(|strategy| {
-        let wanted = |plan: &&Timed| {
-            let entry = plan.entry;
-            let bytes = u64::from(entry.elements_per_vector) * element.bytes() as u64;
-            let warp = entry.vectors_per_thread <= constants.warp_vectors && plan.threads == constants.warp_threads;
-            entry.strategy == strategy && bytes <= constants.vector_bytes && (strategy != Strategy::Warp || warp)
+/// The timed plan that rules with these constants take: what `plan` in host/src/policy.rs does, on aligned operands.
+fn plan(constants: Constants, key: Key, plans: &[Timed]) -> Option<&Timed> {
+    let (element, hidden, rows) = key;
+    let element_bytes = Element::ALL[element].bytes() as u64;
+    let bytes = |plan: &Timed| u64::from(plan.entry.elements_per_vector) * element_bytes;
+    // The policy's plan with the other caching is no other plan.
+    let caching = plans.iter().find(|plan| plan.chosen)?.caching;
+    let of = |strategy: Strategy, most: u64| {
+        plans.iter().filter(move |p| p.caching == caching && p.entry.strategy == strategy && bytes(p) <= most)
+    };
+    let key = |plan: &&Timed| (Reverse(plan.entry.elements_per_vector), plan.entry.vectors_per_thread);
+    let few = rows * hidden * element_bytes <= constants.few_mib << 20;
+    let Constants { few_threads, many_threads, warp_hidden, .. } = constants;
+    if !few && hidden <= warp_hidden {
+        return of(Strategy::Warp, 16).filter(|plan| plan.threads == 256).min_by_key(key);
+    }
+    let shares = if few {
+        [(16, 16, few_threads), (16, 32, MAX_CTA_THREADS)]
+    } else {
+        [(16, 32, many_threads), (32, 64, MAX_CTA_THREADS)]
+    };
+    let share = shares.into_iter().find_map(|(most, share, threads)| {
+        let width = of(Strategy::Cta, most).map(bytes).max()?;
+        let exact = |plan: &&Timed| {
+            let held = bytes(plan) * u64::from(plan.entry.vectors_per_thread);
+            bytes(plan) == width && held == share && plan.threads <= threads
         };
-        plans.iter().filter(wanted).min_by_key(|plan| {
-            let vectors = plan.entry.vectors_per_thread;
-            let too_few = strategy == Strategy::Cta && vectors < constants.cta_vectors;
-            // Two-pass entries are timed with several numbers of threads; the policy takes the most.
-            (Reverse(plan.entry.elements_per_vector), too_few, vectors, Reverse(plan.threads))
-        })
-    })
+        of(Strategy::Cta, most).find(exact)
+    });
+    // Two-pass entries are timed with several numbers of threads; the policy takes the most.
+    let two_pass = || of(Strategy::CtaTwoPass, 16).min_by_key(|plan| (key(plan), Reverse(plan.threads)));
+    share.or_else(|| of(Strategy::Cta, 16).min_by_key(key)).or_else(two_pass)
 }
 
 fn distance(sweep: &Sweep, constants: Constants) -> Option<Distance> {
-    let ratios: Vec<_> = sweep
-        .iter()
-        .filter_map(|(&(element, ..), plans)| {
-            Some(plan(constants, Element::ALL[element], plans)?.micros / fastest(plans))
-        })
-        .collect();
+    let ratios: Vec<_> =
+        sweep.iter().filter_map(|(&key, plans)| Some(plan(constants, key, plans)?.micros / fastest(plans))).collect();
     let mean = geometric_mean(ratios.iter().copied())?;
     Some(Distance { mean, worst: ratios.iter().copied().fold(1.0, f64::max), shapes: ratios.len() })
 }
 
 /// Whether a rule with these constants chooses what the policy chose.
 fn reproduces(sweep: &Sweep, constants: Constants) -> bool {
-    let chosen = |(&(element, ..), plans): (&Key, &Vec<Timed>)| {
-        plan(constants, Element::ALL[element], plans).is_some_and(|plan| plan.chosen)
-    };
+    let chosen = |(&key, plans): (&Key, &Vec<Timed>)| plan(constants, key, plans).is_some_and(|plan| plan.chosen);
     sweep.iter().all(chosen)
 }
 
@@ -253,44 +295,49 @@ mod tests {
     }
 
     const PLANS: &[&str] = &[
-        "bf16,1,512,per_token_warp_e8x2,256,1,1.2",
-        "bf16,1,512,per_token_cta_e8x1,64,0,1.0",
-        "bf16,1,512,per_token_cta_e8x2,32,0,1.5",
-        "bf16,1,4096,per_token_cta_e8x2,256,1,2.0",
-        "bf16,1,4096,per_token_cta_e8x1,512,0,3.0",
+        "bf16,1,512,per_token_warp_e8x2,256,no_allocate,0,1.2",
+        "bf16,1,512,per_token_cta_e8x1,64,no_allocate,1,1.2",
+        "bf16,1,512,per_token_cta_e8x1,64,ordinary,0,1.5",
+        "bf16,1,512,per_token_cta_e8x2,32,no_allocate,0,1.0",
+        "bf16,1,4096,per_token_cta_e8x2,256,no_allocate,1,2.0",
+        "bf16,1,4096,per_token_cta_e8x1,512,no_allocate,0,3.0",
+        "bf16,65536,512,per_token_warp_e8x2,256,ordinary,1,30.0",
+        "bf16,65536,512,per_token_cta_e8x2,32,ordinary,0,40.0",
     ];
 
     #[test]
     fn distances_are_of_the_chosen_plans() {
         let text = advice(&sweep(PLANS)).unwrap();
-        let line = "| bf16 | 512 | per_token_warp_e8x2, 256 | 1.200 | 1.200 (1) | per_token_cta_e8x1, 64 | 1.200 |";
+        let line = "| bf16 | 512 | per_token_cta_e8x1, 64 | 1.095 | 1.200 (1) |";
         assert!(text.contains(line), "{text}");
         assert!(text.contains("| bf16 | 4096 | per_token_cta_e8x2, 256 | 1.000 | 1.000 (1) |"), "{text}");
-        assert!(text.contains("bf16: 1.0954 in the mean, 1.200 at worst"), "{text}");
+        assert!(text.contains("bf16: 1.0627 in the mean, 1.200 at worst"), "{text}");
+        assert!(text.contains("from 2^10: ordinary over no_allocate 1.250, 1 shapes"), "{text}");
     }
 
     #[test]
-    fn the_recorded_rule_is_recognised_and_ranked() {
+    fn the_recorded_rules_are_recognised_and_ranked() {
         let sweep = read(&sweep(PLANS)).unwrap();
-        let current = Constants { vector_bytes: 16, warp_vectors: 2, warp_threads: 256, cta_vectors: 2 };
-        assert!(reproduces(&sweep, current));
-        let no_warps = Constants { warp_vectors: 0, ..current };
+        let current = Constants { few_mib: 3, few_threads: 384, many_threads: 512, warp_hidden: 512 };
+        assert!(candidates().any(|candidate| candidate == current) && reproduces(&sweep, current));
+        let no_warps = Constants { warp_hidden: 0, ..current };
         assert!(!reproduces(&sweep, no_warps));
         let (with, without) = (distance(&sweep, current).unwrap(), distance(&sweep, no_warps).unwrap());
-        assert!((with.worst - 1.2).abs() < 1e-9 && (without.worst - 1.5).abs() < 1e-9);
-        assert_eq!(with.shapes, 2);
+        assert!((with.worst - 1.2).abs() < 1e-9 && (without.worst - 4.0 / 3.0).abs() < 1e-9);
+        assert_eq!(with.shapes, 3);
     }
 
     #[test]
     fn a_policy_of_another_form_is_said_to_be_one() {
-        let lines = PLANS.join("\n").replace("_e8x2,256,1,1.2", "_e8x2,256,0,1.2").replace("_e8x1,64,0", "_e8x1,64,1");
+        let lines = PLANS.join("\n").replace("_e8x1,64,no_allocate,1", "_e8x1,64,no_allocate,0");
+        let lines = lines.replace("_e8x2,32,no_allocate,0", "_e8x2,32,no_allocate,1");
         let text = advice(&sweep(&[&lines])).unwrap();
-        assert!(text.contains("no longer one rule"), "{text}");
+        assert!(text.contains("no longer two rules"), "{text}");
     }
 
     #[test]
     fn a_shape_without_its_choice_is_an_error() {
-        let error = advice(&sweep(&PLANS[1..])).unwrap_err();
+        let error = advice(&sweep(&[&PLANS[..1], &PLANS[2..]].concat())).unwrap_err();
         assert!(matches!(error, Error::Chosen { hidden: 512, rows: 1, actual: 0, .. }), "{error}");
     }
 }
