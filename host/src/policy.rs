@@ -3,7 +3,6 @@
 use crate::PlanError;
 use ptq_spec::per_token::{Caching, Entry, LANES_PER_WARP, MAX_CTA_THREADS, Strategy};
 use ptq_spec::{ComputeCapability, Element, Kernel, Target};
-use std::cmp::Reverse;
 
 /// A kernel entry, and how it is launched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -119,63 +118,75 @@ const RULES: &[Rule] = &[
     },
 ];
 
+/// Vectors that a thread may hold, fewest first.
+const VECTORS: [u32; 4] = [1, 2, 4, 8];
+
 /// The plan of the policy.
 pub(crate) fn plan(target: &Target, call: Call) -> Plan {
     let bytes = call.rows.saturating_mul(call.hidden).saturating_mul(call.element.bytes() as u64);
     let holds = |rule: &&Rule| target.capability >= rule.since && bytes <= rule.input_bytes;
     let rule = RULES.iter().find(holds).unwrap_or(&RULES[RULES.len() - 1]);
-    let fitting = |strategy, vector_bytes| fitting(rule, strategy, vector_bytes, target, call);
-    let warp =
-        || (call.hidden <= rule.warp_hidden).then(|| fewest(fitting(Strategy::Warp, rule.vector_bytes))).flatten();
-    let shared = || {
-        rule.shares.iter().find_map(|share| {
-            let width = widest(fitting(Strategy::Cta, share.vector_bytes))?;
-            let exact = |plan: &Plan| {
-                let elements = plan.entry.elements_per_vector * plan.entry.vectors_per_thread;
-                u64::from(elements) * call.element.bytes() as u64 == share.bytes && plan.threads <= share.threads
-            };
-            fitting(Strategy::Cta, share.vector_bytes)
-                .find(|plan| plan.entry.elements_per_vector == width && exact(plan))
+    let widths = |vector_bytes| widths(vector_bytes, target, call);
+    widths(rule.vector_bytes)
+        .find_map(|width| by_warp(rule, call, width))
+        .or_else(|| {
+            let by_share =
+                |share: &Share| widths(share.vector_bytes).find_map(|width| by_share(rule, share, call, width));
+            rule.shares.iter().find_map(by_share)
         })
-    };
-    warp()
-        .or_else(shared)
-        .or_else(|| fewest(fitting(Strategy::Cta, rule.vector_bytes)))
-        .or_else(|| fewest(fitting(Strategy::CtaTwoPass, rule.vector_bytes)))
+        .or_else(|| {
+            let held = |width| VECTORS.into_iter().find_map(|vectors| by_cta(rule, call, width, vectors));
+            widths(rule.vector_bytes).find_map(held)
+        })
+        .or_else(|| {
+            let entry =
+                widths(rule.vector_bytes).find_map(|width| entry(call.kernel, Strategy::CtaTwoPass, width, 1))?;
+            Some(Plan::new(entry, covering_threads(entry, call.hidden)))
+        })
         .expect("the two-pass entry with vectors of one element fits every call")
 }
 
-/// The plans of one strategy that fit the call, with vectors of at most so many bytes.
-fn fitting(
-    rule: &Rule,
-    strategy: Strategy,
-    vector_bytes: u64,
-    target: &Target,
-    call: Call,
-) -> impl Iterator<Item = Plan> {
-    let wanted = move |e: &&Entry| {
-        e.strategy == strategy && u64::from(e.elements_per_vector) * call.element.bytes() as u64 <= vector_bytes
+/// Each row by a warp, if it is for one.
+fn by_warp(rule: &Rule, call: Call, width: u32) -> Option<Plan> {
+    if call.hidden > rule.warp_hidden {
+        return None;
+    }
+    let enough = call.hidden.div_ceil(u64::from(LANES_PER_WARP * width));
+    let mut vectors = VECTORS.into_iter().filter(|&vectors| u64::from(vectors) >= enough);
+    let entry = vectors.find_map(|vectors| entry(call.kernel, Strategy::Warp, width, vectors))?;
+    Some(Plan { entry, threads: rule.warp_threads, caching: rule.caching })
+}
+
+/// Each row by a CTA whose threads take that share of it, if it suffices.
+fn by_share(rule: &Rule, share: &Share, call: Call, width: u32) -> Option<Plan> {
+    let vectors = share.bytes / (u64::from(width) * call.element.bytes() as u64);
+    by_cta(rule, call, width, vectors as u32).filter(|plan| plan.threads <= share.threads)
+}
+
+/// Each row by a CTA whose threads take so many vectors, if that suffices.
+fn by_cta(rule: &Rule, call: Call, width: u32, vectors: u32) -> Option<Plan> {
+    let entry = entry(call.kernel, Strategy::Cta, width, vectors)?;
+    let threads = covering_threads(entry, call.hidden);
+    (entry.max_hidden(threads)? >= call.hidden).then_some(Plan { entry, threads, caching: rule.caching })
+}
+
+/// Elements of the vectors of at most so many bytes that the call's rows consist of, widest first.
+fn widths(vector_bytes: u64, target: &Target, call: Call) -> impl Iterator<Item = u32> {
+    let bytes = call.element.bytes() as u64;
+    let most = target.vector_bytes as u64;
+    let suits = move |width: &u32| {
+        let width = u64::from(*width);
+        let load = (width * bytes).min(most);
+        width * bytes <= vector_bytes
+            && [call.hidden, call.q, call.q_stride].into_iter().all(|value| is_multiple(value, width))
+            && [call.x, call.x_stride * bytes].into_iter().all(|value| is_multiple(value, load))
     };
-    let (warp_threads, caching) = (rule.warp_threads, rule.caching);
-    let plans = call.kernel.row_entries().iter().filter(wanted).map(move |entry| {
-        let threads = match strategy {
-            Strategy::Warp => warp_threads,
-            Strategy::Cta | Strategy::CtaTwoPass => covering_threads(entry, call.hidden),
-        };
-        let caching = if strategy == Strategy::CtaTwoPass { Caching::Ordinary } else { caching };
-        Plan { entry, threads, caching }
-    });
-    plans.filter(move |plan| plan.check_call(target, call).is_ok())
+    [16, 8, 4, 1].into_iter().filter(suits)
 }
 
-/// Elements of the widest vectors.
-fn widest(plans: impl Iterator<Item = Plan>) -> Option<u32> {
-    plans.map(|plan| plan.entry.elements_per_vector).max()
-}
-
-/// The plan with the widest vectors, and the fewest of them.
-fn fewest(plans: impl Iterator<Item = Plan>) -> Option<Plan> {
-    plans.min_by_key(|plan| (Reverse(plan.entry.elements_per_vector), plan.entry.vectors_per_thread))
+fn entry(kernel: Kernel, strategy: Strategy, elements: u32, vectors: u32) -> Option<&'static Entry> {
+    let asked = (strategy, elements, vectors);
+    kernel.row_entries().iter().find(|e| (e.strategy, e.elements_per_vector, e.vectors_per_thread) == asked)
 }
 
 /// Threads, in whole warps, with which a CTA covers a row at once; at most those of a CTA.
@@ -255,6 +266,7 @@ impl Plan {
 mod tests {
     use super::*;
     use ptq_spec::TARGETS;
+    use std::cmp::Reverse;
 
     const ALIGNED: u64 = 1 << 20;
 
