@@ -109,7 +109,7 @@ pub fn run(options: &Options) -> Result<(), Error> {
 fn advice(record: &Record) -> Result<String, Error> {
     let sweep = read(record)?;
     let mut text = format!("{}\n\n", record.name);
-    text += "| element | hidden | policy's plan | over the fastest, mean | worst (rows) | fastest plan in the mean | policy over it |\n";
+    text += "| element | hidden | policy's plan for the fewest rows | policy over the fastest, mean | worst (rows) | fastest of one plan for all rows | policy over it |\n";
     text += "|---|---|---|---|---|---|---|\n";
     let mut lengths: Vec<_> = sweep.keys().map(|&(element, hidden, _)| (element, hidden)).collect();
     lengths.dedup();
@@ -180,7 +180,7 @@ fn length(element: Element, hidden: u64, shapes: &[(&Key, &Vec<Timed>)]) -> Stri
         .map(|((.., rows), plans)| (*rows, over_fastest(plans)))
         .max_by(|a, b| a.1.total_cmp(&b.1))
         .unwrap_or_default();
-    // Of the plans that every shape has: one plan for a row length, as the rows decide nothing.
+    // Of the plans that every shape has: what one plan for a row length, whatever the rows, would come to.
     let mut times: BTreeMap<String, Vec<f64>> = BTreeMap::new();
     for (_, plans) in shapes {
         for plan in *plans {
