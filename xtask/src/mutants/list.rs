@@ -9,7 +9,7 @@ pub const MUTANTS: &[Mutant] = &[
         file: "arch/reduce_shuffle.rs",
         original: "let mut delta = WARP_SIZE / 2;",
         replacement: "let mut delta = WARP_SIZE / 4;",
-        test: "largest_at_each_column",
+        test: "every_entry::per_token_warp_e4x1",
         says: "differ",
     },
     Mutant {
@@ -17,7 +17,7 @@ pub const MUTANTS: &[Mutant] = &[
         file: "arch/reduce_shuffle.rs",
         original: "while delta > 0 {",
         replacement: "while delta > 1 {",
-        test: "largest_at_each_column",
+        test: "every_entry::per_token_warp_e4x1",
         says: "differ",
     },
     Mutant {
@@ -25,7 +25,7 @@ pub const MUTANTS: &[Mutant] = &[
         file: "arch/reduce_shuffle.rs",
         original: "warp_shuffle_xor(mask, value",
         replacement: "warp_shuffle_xor(mask >> 16, value",
-        test: "largest_at_each_column",
+        test: "every_entry::per_token_warp_e4x1",
         says: "not among the lanes",
     },
     Mutant {
@@ -34,7 +34,7 @@ pub const MUTANTS: &[Mutant] = &[
         original: "    unsafe fn loading(self) {\n        thread::sync_threads();\n",
         replacement: "    unsafe fn loading(self) {\n",
         test: "every_entry::full_ctas",
-        says: "nobody has written",
+        says: "race",
     },
     Mutant {
         name: "no barrier after the last warp has raised",
@@ -47,8 +47,8 @@ pub const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "barrier in a divergent branch",
         file: "cta.rs",
-        original: "        thread::sync_threads();\n        // SAFETY: nobody writes",
-        replacement: "        if thread::thread_idx_x() > 0 {\n            thread::sync_threads();\n        }\n        // SAFETY: nobody writes",
+        original: "    unsafe fn loading(self) {\n        thread::sync_threads();\n",
+        replacement: "    unsafe fn loading(self) {\n        if thread::thread_idx_x() > 0 {\n            thread::sync_threads();\n        }\n",
         test: "golden",
         says: "do not come",
     },
@@ -153,7 +153,7 @@ pub const MUTANTS: &[Mutant] = &[
         file: "arch/e4m3_integer.rs",
         original: "    let value = value.max(-E4M3_MAX);\n",
         replacement: "",
-        test: "random",
+        test: "bounds",
         says: "differ",
     },
     Mutant {
@@ -391,10 +391,10 @@ pub const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "vectors of a row overlap",
         file: "vector.rs",
-        original: "index as usize * (WORDS * size_of::<u32>())",
-        replacement: "index as usize * (WORDS * size_of::<u16>())",
+        original: "first.wrapping_add(index as usize * (WORDS * size_of::<u32>()))",
+        replacement: "first.wrapping_add(index as usize * (WORDS * size_of::<u16>()))",
         test: "random",
-        says: "misaligned",
+        says: "differ",
     },
     Mutant {
         name: "codes of the first group for every group",
