@@ -191,7 +191,8 @@ mod tests {
             let (math, element) = (MathMode::Precise, Element::F32);
             let artifact = Artifact { kernel, target, math, element, ptx: Image::NONE, cubin: Image::NONE };
             let able = ["sm_90", "sm_100f", "sm_120"].contains(&target.name);
-            assert_eq!(artifact.orders_grids(), able && kernel != Kernel::PerToken, "{kernel} {target}");
+            let orders = matches!(kernel, Kernel::PerTokenProgrammatic | Kernel::PerTokenExtended);
+            assert_eq!(artifact.orders_grids(), able && orders, "{kernel} {target}");
         }
     }
 

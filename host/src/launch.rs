@@ -151,6 +151,8 @@ impl Launch {
             let mut q = self.q + first * self.q_stride;
             let mut s = self.s + first * size_of::<f32>() as u64;
             let mut rows = chunk.rows;
+            // The kernels count them in 32 bits; see `MAX_GRID`.
+            debug_assert!(rows <= u64::from(u32::MAX), "{rows} rows in a grid");
             let mut hidden = self.hidden;
             let mut flags = self.flags;
             // Those of `ptq_spec::for_each_per_token_extended_entry` go on; the plain entries read the first six alone.

@@ -70,7 +70,7 @@
 //! | `per_token.rs` | the operation, plain and extended: checks, [`Prepared`], the raw entry |
 //! | `per_tensor.rs` | the same of per-tensor quantization |
 //! | `quantizer.rs` | what a caller may choose, and the context it is bound to |
-//! | `policy.rs` | which kernel entry with how many threads: a table, and the checks of a forced choice |
+//! | `policy.rs` | which kernel entry, how many threads, what caches do: a table, and the checks of a forced choice |
 //! | `tensor_policy.rs` | which entries of per-tensor quantization in which grids |
 //! | `selection.rs` | which artifact through which backend |
 //! | `artifacts.rs` | the table of compiled kernels |

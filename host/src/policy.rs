@@ -106,7 +106,7 @@ const RULES: &[Rule] = &[
         shares: &[share_up_to(512, 16, 32), share(32, 64)],
         caching: Caching::Ordinary,
     },
-    // Not run: what was measured on 9.0 for many rows.
+    // Not run: what was measured on 9.0 for many rows of at most 512 threads.
     Rule {
         since: ComputeCapability(0, 0),
         input_bytes: u64::MAX,
@@ -125,22 +125,18 @@ const VECTORS: [u32; 4] = [1, 2, 4, 8];
 pub(crate) fn plan(target: &Target, call: Call) -> Plan {
     let bytes = call.rows.saturating_mul(call.hidden).saturating_mul(call.element.bytes() as u64);
     let holds = |rule: &&Rule| target.capability >= rule.since && bytes <= rule.input_bytes;
-    let rule = RULES.iter().find(holds).unwrap_or(&RULES[RULES.len() - 1]);
+    let rule = RULES.iter().find(holds).expect("the last rule is for every target and call");
     let widths = |vector_bytes| widths(vector_bytes, target, call);
     widths(rule.vector_bytes)
         .find_map(|width| by_warp(rule, call, width))
         .or_else(|| {
-            let by_share =
-                |share: &Share| widths(share.vector_bytes).find_map(|width| by_share(rule, share, call, width));
-            rule.shares.iter().find_map(by_share)
+            let of = |share: &Share| widths(share.vector_bytes).find_map(|width| by_share(rule, share, call, width));
+            rule.shares.iter().find_map(of)
         })
+        .or_else(|| widths(rule.vector_bytes).find_map(|width| by_cta(rule, call, width, 1)))
         .or_else(|| {
-            let held = |width| VECTORS.into_iter().find_map(|vectors| by_cta(rule, call, width, vectors));
-            widths(rule.vector_bytes).find_map(held)
-        })
-        .or_else(|| {
-            let entry =
-                widths(rule.vector_bytes).find_map(|width| entry(call.kernel, Strategy::CtaTwoPass, width, 1))?;
+            let find = |width| entry(call.kernel, Strategy::CtaTwoPass, width, 1);
+            let entry = widths(rule.vector_bytes).find_map(find)?;
             Some(Plan::new(entry, covering_threads(entry, call.hidden)))
         })
         .expect("the two-pass entry with vectors of one element fits every call")
@@ -157,17 +153,19 @@ fn by_warp(rule: &Rule, call: Call, width: u32) -> Option<Plan> {
     Some(Plan { entry, threads: rule.warp_threads, caching: rule.caching })
 }
 
-/// Each row by a CTA whose threads take that share of it, if it suffices.
+/// Each row by a CTA whose threads take that share of it, if it suffices: where there is no such entry, the next larger share.
 fn by_share(rule: &Rule, share: &Share, call: Call, width: u32) -> Option<Plan> {
     let vectors = share.bytes / (u64::from(width) * call.element.bytes() as u64);
     by_cta(rule, call, width, vectors as u32).filter(|plan| plan.threads <= share.threads)
 }
 
-/// Each row by a CTA whose threads take so many vectors, if that suffices.
-fn by_cta(rule: &Rule, call: Call, width: u32, vectors: u32) -> Option<Plan> {
-    let entry = entry(call.kernel, Strategy::Cta, width, vectors)?;
-    let threads = covering_threads(entry, call.hidden);
-    (entry.max_hidden(threads)? >= call.hidden).then_some(Plan { entry, threads, caching: rule.caching })
+/// Each row by a CTA whose threads take the fewest vectors, from so many on, that there is an entry for and suffice.
+fn by_cta(rule: &Rule, call: Call, width: u32, at_least: u32) -> Option<Plan> {
+    VECTORS.into_iter().filter(|&vectors| vectors >= at_least).find_map(|vectors| {
+        let entry = entry(call.kernel, Strategy::Cta, width, vectors)?;
+        let threads = covering_threads(entry, call.hidden);
+        (entry.max_hidden(threads)? >= call.hidden).then_some(Plan { entry, threads, caching: rule.caching })
+    })
 }
 
 /// Elements of the vectors of at most so many bytes that the call's rows consist of, widest first.
@@ -350,8 +348,10 @@ mod tests {
                 for hidden in [4, 8, 16, 1368, 4096, 100_000] {
                     for x in (0..64).step_by(element.bytes()) {
                         for q in 0..32 {
-                            let call = Call { x: ALIGNED + x, q: 2 * ALIGNED + q, ..call(element, hidden) };
-                            check(plan(target, call), target, call).unwrap();
+                            for call in [call(element, hidden), few(element, hidden)] {
+                                let call = Call { x: ALIGNED + x, q: 2 * ALIGNED + q, ..call };
+                                check(plan(target, call), target, call).unwrap();
+                            }
                         }
                     }
                 }
@@ -365,8 +365,10 @@ mod tests {
             for element in Element::ALL {
                 for hidden in [4, 8, 16, 1368, 4096, 100_000] {
                     for (x_gap, q_gap) in (0..40).flat_map(|x_gap| (0..20).map(move |q_gap| (x_gap, q_gap))) {
-                        let call = strided(element, hidden, hidden + x_gap, hidden + q_gap);
-                        check(plan(target, call), target, call).unwrap();
+                        let many = strided(element, hidden, hidden + x_gap, hidden + q_gap);
+                        for call in [many, Call { rows: 1, ..many }] {
+                            check(plan(target, call), target, call).unwrap();
+                        }
                     }
                 }
             }
@@ -453,6 +455,21 @@ mod tests {
         assert_eq!(chosen(Element::F16, 4096), ("per_token_cta_e8x2", 256));
         assert_eq!(chosen(Element::Bf16, 16384), ("per_token_cta_e8x2", 1024));
         assert_eq!(chosen(Element::Bf16, 20000), ("per_token_cta_e8x4", 640), "two vectors would take 1250 threads");
+    }
+
+    /// It has fewer entries: where one lacks, the vectors stay as wide and become more.
+    #[test]
+    fn the_extended_operation_keeps_wide_vectors() {
+        let chosen = |target, call| {
+            let call = Call { kernel: Kernel::PerTokenExtended, ..call };
+            let plan = plan(Target::by_name(target).unwrap(), call);
+            (plan.entry.name, plan.threads)
+        };
+        assert_eq!(chosen("sm_90", few(Element::Bf16, 2048)), ("per_token_extended_cta_e8x2", 128));
+        assert_eq!(chosen("sm_90", few(Element::F32, 1024)), ("per_token_extended_cta_e4x2", 128));
+        assert_eq!(chosen("sm_90", call(Element::Bf16, 128)), ("per_token_extended_warp_e8x2", 256));
+        assert_eq!(chosen("sm_90", call(Element::F32, 512)), ("per_token_extended_cta_e4x2", 64));
+        assert_eq!(chosen("sm_100f", few(Element::F32, 4096)), ("per_token_extended_cta_e8x2", 256));
     }
 
     #[test]

@@ -166,7 +166,7 @@ impl Quantizer {
         Self { sm_count, ..self }
     }
 
-    /// With one kernel entry and number of threads for every call, instead of the policy's choice: to measure and to test.
+    /// With one plan for every call, instead of the policy's choice: to measure and to test.
     /// Whether it fits a call shows at [`Quantizer::prepare`].
     ///
     /// # Errors

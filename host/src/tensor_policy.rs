@@ -60,10 +60,11 @@ fn plan(pass: Pass, target: &Target, call: TensorCall) -> TensorPass {
 mod tests {
     use super::*;
     use ptq_spec::TARGETS;
+    use ptq_spec::per_token::MAX_GRID;
 
     fn call(element: Element, elements: u64, x: u64, q: u64) -> TensorCall {
         let (x, q) = ((1 << 20) + x, (1 << 30) + q);
-        TensorCall { element, elements, scale: Scale::Dynamic, x, q, sm_count: 132, grid_limit: i32::MAX as u32 }
+        TensorCall { element, elements, scale: Scale::Dynamic, x, q, sm_count: 132, grid_limit: MAX_GRID }
     }
 
     fn names(target: &str, call: TensorCall) -> (&'static str, &'static str) {
@@ -114,7 +115,7 @@ mod tests {
         assert_eq!(ctas(u64::MAX >> 8, |_| ()), 132 * CTAS_PER_SM);
         assert_eq!(ctas(1 << 40, |call| call.grid_limit = 3), 3);
         assert_eq!(ctas(1 << 40, |call| call.sm_count = 0), 1);
-        assert_eq!(ctas(u64::MAX >> 8, |call| call.sm_count = u32::MAX), i32::MAX as u32);
+        assert_eq!(ctas(u64::MAX >> 8, |call| call.sm_count = u32::MAX), MAX_GRID);
     }
 
     #[test]

@@ -5,7 +5,7 @@
 
 use crate::arch::mem;
 use crate::math;
-use crate::vector::Vector;
+use crate::vector::{Held, Vector};
 use ptq_spec::per_token::{Caching, flags};
 use ptq_spec::per_token_extended::Bounds;
 
@@ -117,13 +117,13 @@ impl Arguments {
     /// Row `index`, where rows of `x` and of `q` start so many bytes apart.
     #[inline(always)]
     fn row_at<V: Vector>(self, index: u32, x_step: u64, q_step: u64, member: Member, element_bytes: usize) -> Row {
-        // The member's part first: 32 bits hold it.
+        // The member's part first: 32 bits hold it. Of a row that does not exist nothing bounds the product.
         let first = member.index as usize * V::ELEMENTS;
         let x = self.x.wrapping_add(first * element_bytes);
         let q = self.q.wrapping_add(first);
         Row {
-            x: x.wrapping_add(index as usize * x_step as usize),
-            q: q.wrapping_add(index as usize * q_step as usize),
+            x: x.wrapping_add((index as usize).wrapping_mul(x_step as usize)),
+            q: q.wrapping_add((index as usize).wrapping_mul(q_step as usize)),
             s: self.s.wrapping_add(index as usize),
             vectors: self.hidden / V::ELEMENTS as u64,
             guard: self.flags & flags::GUARD != 0,
@@ -171,7 +171,7 @@ impl Row {
 /// - The row has at most `N * member.threads` vectors, aligned for `V`, and is this group's alone, if it exists.
 /// - All threads of the group reach this call, converged, with the row of their own `member`.
 #[inline(always)]
-pub unsafe fn held<V: Vector, const N: usize>(
+pub unsafe fn held<V: Held, const N: usize>(
     row: Row,
     exists: bool,
     member: Member,

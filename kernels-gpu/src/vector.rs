@@ -10,21 +10,12 @@ use ptq_spec::per_token::Caching;
 pub trait Vector: Copy {
     /// Elements in a vector.
     const ELEMENTS: usize;
-    /// All elements +0.0: what a lane beyond the row's end holds, which never raises the absmax.
-    const ZERO: Self;
-
     /// Loads vector `index` from `first` on.
     ///
     /// # Safety
     /// - That vector is readable, and nothing writes it while the kernel runs.
     /// - `first` is aligned to a vector's widest access ([`mem::load`]).
     unsafe fn load(first: *const u8, index: u64) -> Self;
-
-    /// The same if `wanted`, else [`Self::ZERO`].
-    ///
-    /// # Safety
-    /// As [`Self::load`], if `wanted`.
-    unsafe fn load_if(wanted: bool, first: *const u8, index: u64, caching: Caching) -> Self;
 
     /// Raises the running absmax ([`Element::absmax_word`]) by the vector's elements.
     fn absmax(self, absmax: u32) -> u32;
@@ -38,11 +29,23 @@ pub trait Vector: Copy {
     /// - There the codes' bytes are writable, and no other thread touches them.
     /// - `first` is aligned to [`Self::ELEMENTS`] bytes.
     unsafe fn store_codes(self, inverse: f32, first: *mut u8, index: u64);
+}
 
-    /// The same if `wanted`.
+/// A vector of rows that are held: beyond the row's end a lane does as the others do, and touches no memory.
+pub trait Held: Vector {
+    /// All elements +0.0: what a lane beyond the row's end holds, which never raises the absmax.
+    const ZERO: Self;
+
+    /// [`Vector::load`] if `wanted`, else [`Self::ZERO`].
     ///
     /// # Safety
-    /// As [`Self::store_codes`], if `wanted`.
+    /// As [`Vector::load`], if `wanted`.
+    unsafe fn load_if(wanted: bool, first: *const u8, index: u64, caching: Caching) -> Self;
+
+    /// [`Vector::store_codes`] if `wanted`.
+    ///
+    /// # Safety
+    /// As [`Vector::store_codes`], if `wanted`.
     unsafe fn store_codes_if(self, wanted: bool, inverse: f32, first: *mut u8, index: u64);
 }
 
@@ -77,7 +80,6 @@ impl<T: Element, const WORDS: usize> Words<T, WORDS> {
 
 impl<T: Element, const WORDS: usize> Vector for Words<T, WORDS> {
     const ELEMENTS: usize = WORDS * T::PER_WORD;
-    const ZERO: Self = Self([0; WORDS], PhantomData);
 
     #[inline(always)]
     unsafe fn load(first: *const u8, index: u64) -> Self {
@@ -85,13 +87,6 @@ impl<T: Element, const WORDS: usize> Vector for Words<T, WORDS> {
         let address = unsafe { first.add(index as usize * (WORDS * size_of::<u32>())) };
         // SAFETY: the offset is a multiple of the vector's size, so the alignment carries over; readable by contract.
         Self(unsafe { mem::load(address.cast()) }, PhantomData)
-    }
-
-    #[inline(always)]
-    unsafe fn load_if(wanted: bool, first: *const u8, index: u64, caching: Caching) -> Self {
-        let address = first.wrapping_add(index as usize * (WORDS * size_of::<u32>()));
-        // SAFETY: as in `load`.
-        Self(unsafe { mem::load_if(wanted, address.cast(), caching) }, PhantomData)
     }
 
     #[inline(always)]
@@ -119,6 +114,17 @@ impl<T: Element, const WORDS: usize> Vector for Words<T, WORDS> {
             _ => const { assert!(matches!(WORDS * T::PER_WORD, 4 | 8 | 16), "a vector has 4, 8 or 16 elements") },
         }
     }
+}
+
+impl<T: Element, const WORDS: usize> Held for Words<T, WORDS> {
+    const ZERO: Self = Self([0; WORDS], PhantomData);
+
+    #[inline(always)]
+    unsafe fn load_if(wanted: bool, first: *const u8, index: u64, caching: Caching) -> Self {
+        let address = first.wrapping_add(index as usize * (WORDS * size_of::<u32>()));
+        // SAFETY: as in `load`.
+        Self(unsafe { mem::load_if(wanted, address.cast(), caching) }, PhantomData)
+    }
 
     #[inline(always)]
     unsafe fn store_codes_if(self, wanted: bool, inverse: f32, first: *mut u8, index: u64) {
@@ -138,7 +144,6 @@ impl<T: Element, const WORDS: usize> Vector for Words<T, WORDS> {
 
 impl<T: Element> Vector for Single<T> {
     const ELEMENTS: usize = 1;
-    const ZERO: Self = Self(0, PhantomData);
 
     #[inline(always)]
     unsafe fn load(first: *const u8, index: u64) -> Self {
@@ -153,13 +158,6 @@ impl<T: Element> Vector for Single<T> {
             bits
         };
         Self(bits, PhantomData)
-    }
-
-    /// A branch: rows of single elements are never held.
-    #[inline(always)]
-    unsafe fn load_if(wanted: bool, first: *const u8, index: u64, _: Caching) -> Self {
-        // SAFETY: the caller's duties.
-        if wanted { unsafe { Self::load(first, index) } } else { Self::ZERO }
     }
 
     #[inline(always)]
@@ -178,14 +176,5 @@ impl<T: Element> Vector for Single<T> {
         let address = unsafe { first.add(index as usize) };
         // SAFETY: writable and this thread's own by contract; a byte needs no alignment.
         unsafe { mem::store_u8(address, fp8::code(T::widen(self.0, 0), inverse)) }
-    }
-
-    /// A branch: rows of single elements are never held.
-    #[inline(always)]
-    unsafe fn store_codes_if(self, wanted: bool, inverse: f32, first: *mut u8, index: u64) {
-        if wanted {
-            // SAFETY: the caller's duties.
-            unsafe { self.store_codes(inverse, first, index) }
-        }
     }
 }

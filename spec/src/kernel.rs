@@ -43,13 +43,14 @@ impl Kernel {
             Self::PerToken => &["per_token"],
             Self::PerTokenProgrammatic => &["per_token", "programmatic"],
             Self::PerTokenExtended => &["per_token_extended", "programmatic"],
-            Self::PerTensor => &["per_tensor", "programmatic"],
+            Self::PerTensor => &["per_tensor"],
         }
     }
 
     /// Whether its grids order themselves on that target: a launch may then let them start early.
     pub fn orders_grids(self, target: &Target) -> bool {
-        self != Self::PerToken && target.capability >= Self::PROGRAMMATIC_CAPABILITY
+        matches!(self, Self::PerTokenProgrammatic | Self::PerTokenExtended)
+            && target.capability >= Self::PROGRAMMATIC_CAPABILITY
     }
 
     /// Whether there are artifacts of it for that target.

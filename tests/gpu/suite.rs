@@ -1,9 +1,11 @@
 //! Every family of cases of the suite, and generated calls, through every variation.
 
 use crate::Test;
+use crate::entries::fits;
 use crate::form::Form;
 use crate::variation::Variation;
-use per_token_quant_fp8::Quantizer;
+use per_token_quant_fp8::spec::per_token::{Caching, Entry, LANES_PER_WARP, Strategy};
+use per_token_quant_fp8::{Kernel, Plan, Quantizer};
 use ptq_suite::{Budget, Case, FAMILIES, Oracle, cases, check, property, run};
 use std::num::NonZeroU32;
 
@@ -53,6 +55,31 @@ pub fn tests(variations: &[Variation], form: Form) -> Vec<Test> {
             run(&v.subject()?.map(limited)?, Oracle::Rayon, form.some(cases))?;
             Ok(())
         }));
+        // The policy has warps take rows only where there are more of them than here.
+        for (kernel, elements, vectors) in [(Kernel::PerToken, 4, 4), (Kernel::PerTokenExtended, 4, 2)] {
+            let v = variation.clone();
+            tests.push(Test::new(format!("{}::many_grids_of_warps_{kernel}", v.name()), move || {
+                let limit = NonZeroU32::new(3).ok_or("three is not zero")?;
+                let shape = |e: &&'static Entry| {
+                    (e.strategy, e.elements_per_vector, e.vectors_per_thread) == (Strategy::Warp, elements, vectors)
+                };
+                let entry = kernel.row_entries().iter().find(shape).ok_or("there is no such entry")?;
+                let plan = Plan { caching: Caching::NoAllocate, ..Plan::new(entry, 256) };
+                let forced = |quantizer: Quantizer| quantizer.with_grid_limit(limit).with_plan(plan);
+                let wanted = |case: &Case| {
+                    let extended = !case.layout().is_plain() || case.device_rows.is_some();
+                    extended == (kernel == Kernel::PerTokenExtended)
+                        && fits(entry, v.target, LANES_PER_WARP, case)
+                        && case.shape.rows() <= form.rows_in_many_grids()
+                };
+                let cases: Vec<_> = form.some(of(&v, small()).filter(wanted)).collect();
+                if cases.is_empty() {
+                    return Err("no case fits".into());
+                }
+                run(&v.subject()?.map(forced)?, Oracle::Rayon, cases)?;
+                Ok(())
+            }));
+        }
     }
     tests
 }

@@ -3,7 +3,7 @@
 use crate::cta::Cta;
 use crate::element::Element;
 use crate::row::{self, Length, Member, Rows, Scale};
-use crate::vector::Vector;
+use crate::vector::{Held, Vector};
 use crate::warp::Warp;
 use cuda_std::prelude::*;
 use ptq_spec::per_token::LANES_PER_WARP;
@@ -37,7 +37,7 @@ pub(crate) use body;
 /// # Safety
 /// As the kernels that call it; the CTA is one-dimensional, of whole warps, and the grid covers the rows.
 #[inline(always)]
-pub(crate) unsafe fn warp<T: Element, V: Vector, const N: usize>(arguments: impl Rows, scale: impl Scale, rows: u64) {
+pub(crate) unsafe fn warp<T: Element, V: Held, const N: usize>(arguments: impl Rows, scale: impl Scale, rows: u64) {
     let warps = thread::block_dim_x() / LANES_PER_WARP;
     // Below 2^32: the host gives a grid no more rows.
     let index = thread::block_idx_x() * warps + thread::thread_idx_x() / LANES_PER_WARP;
@@ -60,7 +60,7 @@ fn cta_member() -> Member {
 /// # Safety
 /// As the kernels that call it; the CTA is one-dimensional, of whole warps, and the grid has one per row.
 #[inline(always)]
-pub(crate) unsafe fn cta<T: Element, V: Vector, const N: usize>(arguments: impl Rows, scale: impl Scale, _rows: u64) {
+pub(crate) unsafe fn cta<T: Element, V: Held, const N: usize>(arguments: impl Rows, scale: impl Scale, _rows: u64) {
     let member = cta_member();
     let row = arguments.row::<V>(thread::block_idx_x(), Length::Held, member, T::BYTES);
     // SAFETY: all threads are here, and `held` reduces once.

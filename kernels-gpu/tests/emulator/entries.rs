@@ -2,7 +2,7 @@
 
 use ptq_spec::Element;
 
-/// An entry of per-token quantization: x, q, s, rows, hidden, guard.
+/// An entry of per-token quantization: x, q, s, rows, hidden, flags.
 pub type Plain = unsafe fn(*const u8, *mut u8, *mut f32, u64, u64, u32);
 
 /// An entry of the extended operation: the same, then x stride, q stride, upper bound, least scale, first row, device

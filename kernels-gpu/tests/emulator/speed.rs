@@ -7,7 +7,7 @@ use ptq_spec::{Element, MathMode};
 use ptq_suite::{Implementation, Oracle, cases, check};
 use std::time::{Duration, Instant};
 
-/// A CTA of 256 threads, with its barrier and its reductions.
+/// A CTA of 256 threads, with its barriers and the number that they raise.
 #[test]
 #[cfg_attr(debug_assertions, ignore = "the bound is that of release builds")]
 fn a_cta_of_256_threads_takes_at_most_a_millisecond() {

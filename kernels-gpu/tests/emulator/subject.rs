@@ -2,7 +2,7 @@
 
 use crate::entries;
 use cuda_std::emulator::{Address, Launch, MathFlags, Memory};
-use ptq_spec::per_token::{Entry, LANES_PER_WARP, Strategy};
+use ptq_spec::per_token::{Caching, Entry, LANES_PER_WARP, Strategy, flags};
 use ptq_spec::per_token_extended::Bounds;
 use ptq_spec::{Kernel, MathMode, per_token_extended};
 use ptq_suite::{Case, Implementation, Output, Tensor};
@@ -123,7 +123,9 @@ impl Implementation for Emulator {
         let (entry, threads) = self.forced.unwrap_or_else(|| (choose(case, addresses), THREADS));
         out.kernel = Some(entry.name);
         let rows_per_cta = if entry.strategy == Strategy::Warp { threads / LANES_PER_WARP } else { 1 };
-        let guard = u32::from(guard);
+        // Caching by turns: nothing shows of it here.
+        let caching = Caching::ALL[rows as usize % 2];
+        let flags = caching.flag() | if guard { flags::GUARD } else { 0 };
         let Bounds { upper, min_scale } = layout.bounds();
         let (x_stride, q_stride) = (layout.x_stride(), layout.q_stride());
         let all = rows as usize;
@@ -141,7 +143,7 @@ impl Implementation for Emulator {
                 launch.run(&memory, || {
                     let (x, q, s) = operands();
                     // SAFETY: the emulator checks every access of the kernels.
-                    unsafe { run(x, q, s, rows, hidden, guard) }
+                    unsafe { run(x, q, s, rows, hidden, flags) }
                 })?;
             } else {
                 let run = entries::extended(element, entry.name).expect("the tables have no other entries");
@@ -150,7 +152,7 @@ impl Implementation for Emulator {
                     let (x, q, s) = operands();
                     let count = device_rows.map_or(std::ptr::null(), Address::as_ptr);
                     // SAFETY: the emulator checks every access of the kernels.
-                    unsafe { run(x, q, s, rows, hidden, guard, x_stride, q_stride, upper, min_scale, first, count) }
+                    unsafe { run(x, q, s, rows, hidden, flags, x_stride, q_stride, upper, min_scale, first, count) }
                 })?;
             }
         }

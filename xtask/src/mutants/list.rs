@@ -221,6 +221,14 @@ pub const MUTANTS: &[Mutant] = &[
         says: "differ",
     },
     Mutant {
+        name: "any flag guards",
+        file: "row.rs",
+        original: "guard: self.flags & flags::GUARD != 0,",
+        replacement: "guard: self.flags != 0,",
+        test: "zero_scales",
+        says: "differ",
+    },
+    Mutant {
         name: "a zero scale is always guarded",
         file: "math.rs",
         original: "if guard && operators::is_zero(scale) {",
@@ -239,7 +247,7 @@ pub const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "32-bit offset of a row of the codes",
         file: "row.rs",
-        original: "q.wrapping_add(index as usize * q_step as usize)",
+        original: "q.wrapping_add((index as usize).wrapping_mul(q_step as usize))",
         replacement: "q.wrapping_add(index.wrapping_mul(q_step as u32) as usize)",
         test: "offsets::the_last_cta_of_the_largest_grid",
         says: "differ",
@@ -247,13 +255,13 @@ pub const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "32-bit offset of a row of the input",
         file: "row.rs",
-        original: "x.wrapping_add(index as usize * x_step as usize)",
+        original: "x.wrapping_add((index as usize).wrapping_mul(x_step as usize))",
         replacement: "x.wrapping_add(index.wrapping_mul(x_step as u32) as usize)",
         test: "offsets::the_last_cta_of_the_largest_grid",
         says: "differ",
     },
     Mutant {
-        name: "32-bit rows of any length",
+        name: "bytes of a row in 16 bits",
         file: "row.rs",
         original: "if length == Length::Held { u64::from(bytes as u32) } else { bytes }",
         replacement: "u64::from(bytes as u16)",
