@@ -42,8 +42,8 @@
 //!
 //! - [`Quantizer::with_programmatic_launch`] takes those ([`ptq_spec::Kernel::PerTokenProgrammatic`], which its
 //!   [`Quantizer::load`] loads for the plain operation): a call may start while the kernel before still runs, if that one lets
-//!   it, and waits for its end, so that the call is right after any kernel. The kernels of calls that were not asked to are
-//!   without the two, which cost time where CTAs are many and short.
+//!   it, and waits for its end, so that the call is right after any kernel. The plain kernels of calls that were not asked
+//!   to are without the two, which cost time where CTAs are many and short; extended ones always have them.
 //! - A kernel after ours that is launched in the ordinary way starts when ours is complete. One that is launched with
 //!   `CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION` may start before ours is complete, and has to
 //!   wait (`griddepcontrol.wait`, `cudaGridDependencySynchronize`) before it reads `q` and `s` or writes any buffer of the

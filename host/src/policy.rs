@@ -11,7 +11,7 @@ pub struct Plan {
     pub entry: &'static Entry,
     /// Threads per CTA: a multiple of 32, at most [`Strategy::max_threads`].
     pub threads: u32,
-    /// What caches do with the input; nothing to [`Strategy::CtaTwoPass`].
+    /// What caches do with the input; ignored by [`Strategy::CtaTwoPass`].
     pub caching: Caching,
 }
 
@@ -40,7 +40,7 @@ struct Rule {
     since: ComputeCapability,
     /// Most bytes of `x` in a call.
     input_bytes: u64,
-    /// Bytes of `x` that a thread loads at once, at most.
+    /// Bytes of one vector of `x`, at most, in entries that no share is for: of warps, of two passes.
     vector_bytes: u64,
     /// Elements of the longest row that a warp takes.
     warp_hidden: u64,
@@ -53,9 +53,9 @@ struct Rule {
 
 /// What a thread of a CTA takes of a row.
 struct Share {
-    /// Bytes of `x` at once, at most.
+    /// Bytes of one vector of `x`, at most; the target loads it in parts of its own width.
     vector_bytes: u64,
-    /// Bytes of `x` in all.
+    /// Bytes of `x` in all, or the next larger share that there is an entry for.
     bytes: u64,
     /// Most threads.
     threads: u32,
@@ -75,7 +75,7 @@ const fn share_up_to(threads: u32, vector_bytes: u64, bytes: u64) -> Share {
 ///
 /// The lines of 9.0 are from benches/record/2026-11-29-h200-sweep.csv (H200, fast mode, cold L2): `cargo xtask tune` says how
 /// far they are from the fastest plans. Few rows want threads, many want loads in flight, and of threads at most 512 a row.
-/// Not to allocate takes 0.97 of the time at 39 and 128 rows, and 1.10 at 65536 x 4096; the sweep has either for every shape.
+/// Not to allocate takes 0.97 of the time at 39 and 128 rows, and 1.10 at 65536 x 4096; the sweep has either for the plan of every shape.
 const RULES: &[Rule] = &[
     // Not run: 32 bytes, as measured on 9.0, in one vector.
     Rule {
@@ -132,6 +132,7 @@ pub(crate) fn plan(target: &Target, call: Call) -> Plan {
             let of = |share: &Share| widths(share.vector_bytes).find_map(|width| by_share(rule, share, call, width));
             rule.shares.iter().find_map(of)
         })
+        // The extended operation lacks the entries of large shares.
         .or_else(|| widths(rule.vector_bytes).find_map(|width| by_cta(rule, call, width, 1)))
         .or_else(|| {
             let find = |width| entry(call.kernel, Strategy::CtaTwoPass, width, 1);

@@ -166,8 +166,21 @@ impl Quantizer {
         Self { sm_count, ..self }
     }
 
-    /// With one plan for every call, instead of the policy's choice: to measure and to test.
-    /// Whether it fits a call shows at [`Quantizer::prepare`].
+    /// With one plan for every per-token call, instead of the policy's choice: to measure and to test. A call that it does not
+    /// fit is [`Error::Plan`], at [`Quantizer::prepare`], [`Quantizer::quantize_raw`] and [`Quantizer::choose`]; so is an
+    /// extended call whose plan names no entry of `Kernel::PerTokenExtended.row_entries()`. Per-tensor calls ignore it.
+    ///
+    /// ```no_run
+    /// use ptq_host::{Error, Plan, Quantizer};
+    /// use ptq_spec::per_token::{Caching, Entry, Strategy};
+    ///
+    /// # fn forced(quantizer: Quantizer) -> Result<Quantizer, Error> {
+    /// let entry = Entry::find(Strategy::Cta, 8, 2).expect("there is such an entry");
+    /// let plan = Plan { caching: Caching::NoAllocate, ..Plan::new(entry, 256) };
+    /// let quantizer = quantizer.with_plan(plan)?;
+    /// # Ok(quantizer)
+    /// # }
+    /// ```
     ///
     /// # Errors
     /// [`crate::PlanError::UnknownEntry`], [`crate::PlanError::Threads`].
@@ -177,7 +190,7 @@ impl Quantizer {
     }
 
     /// With at most `ctas` CTAs per grid instead of [`MAX_GRID`], so that a test can split a call into several grids without
-    /// as many rows. More counts as that.
+    /// as many rows. A larger limit counts as [`MAX_GRID`].
     #[must_use]
     pub fn with_grid_limit(self, ctas: NonZeroU32) -> Self {
         Self { grid_limit: ctas.get().min(MAX_GRID), ..self }
@@ -272,7 +285,7 @@ impl Quantizer {
         Forced { plan: self.plan.is_some(), target: self.target.is_some() }
     }
 
-    /// The plan for a call: the forced one if it fits, else the policy's.
+    /// The plan for a call: the forced one, which has to fit it; without one, the policy's.
     pub(crate) fn plan_for(&self, target: &Target, call: Call) -> Result<Plan, Error> {
         match self.plan {
             Some(plan) => {

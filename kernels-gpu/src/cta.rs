@@ -4,7 +4,8 @@ use crate::arch::mem;
 use crate::row::Group;
 use cuda_std::prelude::*;
 
-/// All threads of the CTA. Barriers: two, of which the first, in [`Group::loading`], hides behind the loads.
+/// All threads of the CTA. Barriers: two, of which the first, in [`Group::loading`], hides behind the
+/// loads of a row that is held.
 #[derive(Clone, Copy)]
 pub struct Cta(*mut u32);
 

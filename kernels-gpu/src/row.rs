@@ -44,7 +44,7 @@ pub struct Member {
 
 /// The threads that work on one row.
 pub trait Group: Copy {
-    /// What can be done for [`Self::reduce_max`] while loads are under way.
+    /// What can be done for [`Self::reduce_max`] while loads, if any were issued before, are under way.
     ///
     /// # Safety
     /// All threads of the group reach this call, converged, and once.
@@ -117,7 +117,7 @@ impl Arguments {
     /// Row `index`, where rows of `x` and of `q` start so many bytes apart.
     #[inline(always)]
     fn row_at<V: Vector>(self, index: u32, x_step: u64, q_step: u64, member: Member, element_bytes: usize) -> Row {
-        // The member's part first: 32 bits hold it. Of a row that does not exist nothing bounds the product.
+        // The member's part first: 32 bits hold it. `index` may be beyond the last row, so that the product may wrap.
         let first = member.index as usize * V::ELEMENTS;
         let x = self.x.wrapping_add(first * element_bytes);
         let q = self.q.wrapping_add(first);
@@ -135,7 +135,7 @@ impl Arguments {
 impl Rows for Arguments {
     #[inline(always)]
     fn row<V: Vector>(self, index: u32, length: Length, member: Member, element_bytes: usize) -> Row {
-        // A product of 32 bits takes one instruction, one of 64 bits several.
+        // A product of two factors of 32 bits takes one instruction, of 64 bits several.
         let step = |bytes: u64| if length == Length::Held { u64::from(bytes as u32) } else { bytes };
         let (x_step, q_step) = (step(self.hidden * element_bytes as u64), step(self.hidden));
         self.row_at::<V>(index, x_step, q_step, member, element_bytes)
@@ -207,7 +207,8 @@ pub unsafe fn held<V: Held, const N: usize>(
 /// Quantizes a row of any length: read twice.
 ///
 /// # Safety
-/// As [`held`], without its bound on the vectors; the row exists, and is that of the group's first member.
+/// As [`held`], without its bound on the vectors; the row exists, and is that of the group's first member: vectors count from
+/// the row's start here.
 #[inline(always)]
 pub unsafe fn two_pass<V: Vector>(row: Row, member: Member, scale: impl Scale, group: impl Group) {
     // SAFETY: the caller's duties.

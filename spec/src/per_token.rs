@@ -58,9 +58,9 @@ impl Caching {
 
 /// Bits of the argument `flags`.
 pub mod flags {
-    /// A zero scale gives a zero inverse; else an infinite one.
+    /// With it a scale of 0 has the inverse 0, without it infinity.
     pub const GUARD: u32 = 1 << 0;
-    /// [`Caching::NoAllocate`](super::Caching::NoAllocate). Entries that read a row twice leave it alone.
+    /// [`Caching::NoAllocate`](super::Caching::NoAllocate). Entries that read a row twice ignore it.
     pub const NO_ALLOCATE: u32 = 1 << 1;
 }
 
@@ -165,7 +165,7 @@ impl Strategy {
 }
 
 impl Entry {
-    /// The entry of that strategy and shape, if there is one.
+    /// The entry of [`ENTRIES`], those of the plain operation, of that strategy and shape, if there is one.
     pub fn find(strategy: Strategy, elements_per_vector: u32, vectors_per_thread: u32) -> Option<&'static Self> {
         ENTRIES.iter().find(|e| {
             e.strategy == strategy

@@ -125,11 +125,12 @@ fn advice(record: &Record) -> Result<String, Error> {
             text += &format!("  {}: {mean:.4} in the mean, {worst:.3} at worst\n", Element::ALL[element]);
         }
     }
-    text += "\nThe policy's plan with either caching, by bytes of the input:\n";
+    text += "\nThe policy's plan with either caching, by bytes of the input (above 1 no_allocate is faster):\n";
     for line in caching(&sweep) {
         text += &line;
     }
-    text += "\nConstants of few and many rows, best first:\n";
+    text += "\nConstants of few and many rows, best first, with the caching as recorded (few_mib: `input_bytes` of the rule of \
+             few; few_threads, many_threads: of its first share and that of the other):\n";
     let mut ranked: Vec<_> = candidates().filter_map(|c| Some((c, distance(&sweep, c)?))).collect();
     ranked.sort_by(|a, b| a.1.mean.total_cmp(&b.1.mean));
     let current = ranked.iter().position(|(constants, _)| reproduces(&sweep, *constants));

@@ -124,8 +124,8 @@ macro_rules! load_words_if {
     };
 }
 
-/// One of two loads, by predicates. ptxas does not know that only one of them runs, and has the second wait for what the first
-/// brings: the ordinary one is the first, as it is for inputs so large that the wait does not show.
+/// One of two loads, by predicates. ptxas makes the second wait for the first one's data, though only one of them runs. So the
+/// ordinary load comes first: it is for large inputs, where that wait does not show.
 #[cfg(ptq_arch = "sm_90")]
 macro_rules! ld_by_caching {
     ($type:literal, $to:literal) => {

@@ -1,6 +1,6 @@
 //! The only room that knows instructions, and the only one that reads the target (`cfg(ptq_arch)`).
 //!
-//! Each file is one idea with one body per kind of target; the bodies give the same bits. The host's bodies stand for the
+//! Each file is one idea with one body per kind of target; the bodies give the same bits for what their functions are defined for. The host's bodies stand for the
 //! instructions in plain Rust.
 
 pub mod mem;
