@@ -1,7 +1,7 @@
-//! Which kernel entry runs, with how many threads per CTA. Neither ever shows in the bits.
+//! Which kernel entry runs, with how many threads per CTA, and what caches do. None of it ever shows in the bits.
 
 use crate::PlanError;
-use ptq_spec::per_token::{Caching, Entry, LANES_PER_WARP, MAX_CTA_THREADS, Strategy};
+use ptq_spec::per_token::{Caching, Entry, LANES_PER_WARP, MAX_CTA_THREADS, MAX_WARP_ENTRY_THREADS, Strategy};
 use ptq_spec::{ComputeCapability, Element, Kernel, Target};
 
 /// A kernel entry, and how it is launched.
@@ -44,8 +44,6 @@ struct Rule {
     vector_bytes: u64,
     /// Elements of the longest row that a warp takes.
     warp_hidden: u64,
-    /// Threads per CTA of warp entries.
-    warp_threads: u32,
     /// What a thread of a CTA takes of longer rows: the first that suffices.
     shares: &'static [Share],
     caching: Caching,
@@ -83,7 +81,6 @@ const RULES: &[Rule] = &[
         input_bytes: u64::MAX,
         vector_bytes: 32,
         warp_hidden: 512,
-        warp_threads: 256,
         shares: &[share(32, 32)],
         caching: Caching::Ordinary,
     },
@@ -92,7 +89,6 @@ const RULES: &[Rule] = &[
         input_bytes: 3 << 20,
         vector_bytes: 16,
         warp_hidden: 0,
-        warp_threads: 256,
         shares: &[share_up_to(384, 16, 16), share(16, 32)],
         caching: Caching::NoAllocate,
     },
@@ -101,7 +97,6 @@ const RULES: &[Rule] = &[
         input_bytes: u64::MAX,
         vector_bytes: 16,
         warp_hidden: 512,
-        warp_threads: 256,
         shares: &[share_up_to(512, 16, 32), share(32, 64)],
         caching: Caching::Ordinary,
     },
@@ -111,7 +106,6 @@ const RULES: &[Rule] = &[
         input_bytes: u64::MAX,
         vector_bytes: 16,
         warp_hidden: 512,
-        warp_threads: 256,
         shares: &[share(16, 32)],
         caching: Caching::Ordinary,
     },
@@ -135,7 +129,7 @@ pub(crate) fn plan(target: &Target, call: Call) -> Plan {
         // The extended operation lacks the entries of large shares.
         .or_else(|| widths(rule.vector_bytes).find_map(|width| by_cta(rule, call, width, 1)))
         .or_else(|| {
-            let find = |width| entry(call.kernel, Strategy::CtaTwoPass, width, 1);
+            let find = |width| call.kernel.row_entry(Strategy::CtaTwoPass, width, 1);
             let entry = widths(rule.vector_bytes).find_map(find)?;
             Some(Plan::new(entry, covering_threads(entry, call.hidden)))
         })
@@ -149,8 +143,8 @@ fn by_warp(rule: &Rule, call: Call, width: u32) -> Option<Plan> {
     }
     let enough = call.hidden.div_ceil(u64::from(LANES_PER_WARP * width));
     let mut vectors = VECTORS.into_iter().filter(|&vectors| u64::from(vectors) >= enough);
-    let entry = vectors.find_map(|vectors| entry(call.kernel, Strategy::Warp, width, vectors))?;
-    Some(Plan { entry, threads: rule.warp_threads, caching: rule.caching })
+    let entry = vectors.find_map(|vectors| call.kernel.row_entry(Strategy::Warp, width, vectors))?;
+    Some(Plan { entry, threads: MAX_WARP_ENTRY_THREADS, caching: rule.caching })
 }
 
 /// Each row by a CTA whose threads take that share of it, if it suffices: where there is no such entry, the next larger share.
@@ -162,7 +156,7 @@ fn by_share(rule: &Rule, share: &Share, call: Call, width: u32) -> Option<Plan> 
 /// Each row by a CTA whose threads take the fewest vectors, from so many on, that there is an entry for and suffice.
 fn by_cta(rule: &Rule, call: Call, width: u32, at_least: u32) -> Option<Plan> {
     VECTORS.into_iter().filter(|&vectors| vectors >= at_least).find_map(|vectors| {
-        let entry = entry(call.kernel, Strategy::Cta, width, vectors)?;
+        let entry = call.kernel.row_entry(Strategy::Cta, width, vectors)?;
         let threads = covering_threads(entry, call.hidden);
         (entry.max_hidden(threads)? >= call.hidden).then_some(Plan { entry, threads, caching: rule.caching })
     })
@@ -170,21 +164,35 @@ fn by_cta(rule: &Rule, call: Call, width: u32, at_least: u32) -> Option<Plan> {
 
 /// Elements of the vectors of at most so many bytes that the call's rows consist of, widest first.
 fn widths(vector_bytes: u64, target: &Target, call: Call) -> impl Iterator<Item = u32> {
-    let bytes = call.element.bytes() as u64;
-    let most = target.vector_bytes as u64;
-    let suits = move |width: &u32| {
-        let width = u64::from(*width);
-        let load = (width * bytes).min(most);
-        width * bytes <= vector_bytes
-            && [call.hidden, call.q, call.q_stride].into_iter().all(|value| is_multiple(value, width))
-            && [call.x, call.x_stride * bytes].into_iter().all(|value| is_multiple(value, load))
+    let suits = move |&width: &u32| {
+        u64::from(width) * call.element.bytes() as u64 <= vector_bytes
+            && check_vectors("any", width, target, call).is_ok()
     };
     [16, 8, 4, 1].into_iter().filter(suits)
 }
 
-fn entry(kernel: Kernel, strategy: Strategy, elements: u32, vectors: u32) -> Option<&'static Entry> {
-    let asked = (strategy, elements, vectors);
-    kernel.row_entries().iter().find(|e| (e.strategy, e.elements_per_vector, e.vectors_per_thread) == asked)
+/// Checks that rows consist of vectors of so many elements, and that no access to them is misaligned; `entry` is for the error.
+fn check_vectors(entry: &'static str, width: u32, target: &Target, call: Call) -> Result<(), PlanError> {
+    let width = u64::from(width);
+    if !is_multiple(call.hidden, width) {
+        return Err(PlanError::VectorLength { entry, expected: width, actual: call.hidden });
+    }
+    // A vector is loaded by accesses of at most the target's width and stored by one. Every row starts as aligned as
+    // the first if the stride is a multiple of that too.
+    let bytes = call.element.bytes() as u64;
+    let load = (width * bytes).min(target.vector_bytes as u64);
+    for (operand, expected, actual) in [("x", load, call.x), ("q", width, call.q)] {
+        if !is_multiple(actual, expected) {
+            return Err(PlanError::VectorAlignment { entry, operand, expected, actual });
+        }
+    }
+    // The product fits: strides are checked in bytes of the widest element.
+    for (operand, expected, actual) in [("x", load, call.x_stride * bytes), ("q", width, call.q_stride)] {
+        if !is_multiple(actual, expected) {
+            return Err(PlanError::VectorStride { entry, operand, expected, actual });
+        }
+    }
+    Ok(())
 }
 
 /// Threads, in whole warps, with which a CTA covers a row at once; at most those of a CTA.
@@ -229,26 +237,7 @@ impl Plan {
         if let Some(expected) = entry.max_hidden(threads).filter(|&most| call.hidden > most) {
             return Err(PlanError::RowTooLong { entry: entry.name, threads, expected, actual: call.hidden });
         }
-        let width = u64::from(entry.elements_per_vector);
-        if !is_multiple(call.hidden, width) {
-            return Err(PlanError::VectorLength { entry: entry.name, expected: width, actual: call.hidden });
-        }
-        // A vector is loaded by accesses of at most the target's width and stored by one. Every row starts as aligned as
-        // the first if the stride is a multiple of that too.
-        let bytes = call.element.bytes() as u64;
-        let load = (width * bytes).min(target.vector_bytes as u64);
-        for (operand, expected, actual) in [("x", load, call.x), ("q", width, call.q)] {
-            if !is_multiple(actual, expected) {
-                return Err(PlanError::VectorAlignment { entry: entry.name, operand, expected, actual });
-            }
-        }
-        // The product fits: strides are checked in bytes of the widest element.
-        for (operand, expected, actual) in [("x", load, call.x_stride * bytes), ("q", width, call.q_stride)] {
-            if !actual.is_multiple_of(expected) {
-                return Err(PlanError::VectorStride { entry: entry.name, operand, expected, actual });
-            }
-        }
-        Ok(())
+        check_vectors(entry.name, entry.elements_per_vector, target, call)
     }
 
     /// Rows that one CTA works on.

@@ -1,6 +1,6 @@
 //! The operations that are compiled.
 
-use crate::per_token::Entry;
+use crate::per_token::{Entry, Strategy};
 use crate::{ComputeCapability, Target, per_tensor, per_token, per_token_extended};
 use core::fmt;
 
@@ -74,6 +74,20 @@ impl Kernel {
             Self::PerTokenExtended => per_token_extended::ENTRIES,
             Self::PerTensor => &[],
         }
+    }
+
+    /// The row entry of that strategy and shape, if there is one.
+    pub fn row_entry(
+        self,
+        strategy: Strategy,
+        elements_per_vector: u32,
+        vectors_per_thread: u32,
+    ) -> Option<&'static Entry> {
+        self.row_entries().iter().find(|e| {
+            e.strategy == strategy
+                && e.elements_per_vector == elements_per_vector
+                && e.vectors_per_thread == vectors_per_thread
+        })
     }
 }
 

@@ -167,11 +167,7 @@ impl Strategy {
 impl Entry {
     /// The entry of [`ENTRIES`], those of the plain operation, of that strategy and shape, if there is one.
     pub fn find(strategy: Strategy, elements_per_vector: u32, vectors_per_thread: u32) -> Option<&'static Self> {
-        ENTRIES.iter().find(|e| {
-            e.strategy == strategy
-                && e.elements_per_vector == elements_per_vector
-                && e.vectors_per_thread == vectors_per_thread
-        })
+        crate::Kernel::PerToken.row_entry(strategy, elements_per_vector, vectors_per_thread)
     }
 
     /// Longest row that `threads` threads (per warp entry: the 32 lanes) hold in registers; `None`: any row.

@@ -4,7 +4,7 @@ use crate::Buffer;
 use half::{bf16, f16};
 use ptq_cpu::Params;
 use ptq_spec::per_token_extended::Layout;
-use ptq_spec::{Element, Extended, Shape};
+use ptq_spec::{Element, Extended, Kernel, Shape};
 use std::sync::Arc;
 
 /// What rows beyond the input's, gaps between rows, and guards, hold before and must hold after.
@@ -115,6 +115,12 @@ impl Case {
     /// Where the case is broken.
     pub fn layout(&self) -> Layout {
         self.extended.layout(self.shape).expect("a case has valid strides and bounds")
+    }
+
+    /// The operation that the call is one of.
+    pub fn kernel(&self) -> Kernel {
+        let plain = self.layout().is_plain() && self.device_rows.is_none();
+        if plain { Kernel::PerToken } else { Kernel::PerTokenExtended }
     }
 
     /// Rows that the call quantizes.

@@ -206,8 +206,10 @@ fn every_chain(variation: &Variation, run: impl Fn(&mut Chain, [&Neighbours; 2],
     let warp = Entry::find(Strategy::Warp, 4, 4).map(|entry| Plan::new(entry, 128));
     let shapes = SHAPES.map(|shape| (shape, None)).into_iter().chain(BY_WARPS.map(|shape| (shape, warp)));
     for (shape, plan) in shapes {
-        let quantizer = of(variation, false)?;
-        let quantizer = plan.map_or(Ok(quantizer.clone()), |plan| quantizer.with_plan(plan))?;
+        let mut quantizer = of(variation, false)?;
+        if let Some(plan) = plan {
+            quantizer = quantizer.with_plan(plan)?;
+        }
         let mut chain = Chain::new(quantizer, shape)?;
         for (before, programmatic, after) in CHAINS {
             chain.quantizer = chain.quantizer.with_programmatic_launch(programmatic);

@@ -4,7 +4,7 @@ use crate::Test;
 use crate::entries::fits;
 use crate::form::Form;
 use crate::variation::Variation;
-use per_token_quant_fp8::spec::per_token::{Caching, Entry, LANES_PER_WARP, Strategy};
+use per_token_quant_fp8::spec::per_token::{Caching, LANES_PER_WARP, Strategy};
 use per_token_quant_fp8::{Kernel, Plan, Quantizer};
 use ptq_suite::{Budget, Case, FAMILIES, Oracle, cases, check, property, run};
 use std::num::NonZeroU32;
@@ -18,6 +18,12 @@ fn small() -> impl Iterator<Item = Case> {
     let plain = cases::random(SMALL).chain(cases::zero_scales(SMALL)).chain(cases::padded(SMALL));
     let apart = cases::unaligned(SMALL).chain(cases::strides(SMALL));
     plain.chain(apart).chain(cases::bounds(SMALL)).chain(cases::device_rows(SMALL))
+}
+
+/// A quantizer whose grids have three CTAs: hundreds of grids for a call.
+fn limited(quantizer: Quantizer) -> Quantizer {
+    const LIMIT: NonZeroU32 = NonZeroU32::new(3).expect("three is not zero");
+    quantizer.with_grid_limit(LIMIT)
 }
 
 /// The cases of the variation's math modes.
@@ -48,9 +54,7 @@ pub fn tests(variations: &[Variation], form: Form) -> Vec<Test> {
         }));
         let v = variation.clone();
         tests.push(Test::new(format!("{}::many_grids", v.name()), move || {
-            // Three CTAs to a grid: hundreds of grids for a call.
-            let limit = NonZeroU32::new(3).ok_or("three is not zero")?;
-            let limited = |quantizer: Quantizer| Ok::<_, std::convert::Infallible>(quantizer.with_grid_limit(limit));
+            let limited = |quantizer| Ok::<_, std::convert::Infallible>(limited(quantizer));
             let cases = of(&v, small()).filter(|case| case.shape.rows() <= form.rows_in_many_grids());
             run(&v.subject()?.map(limited)?, Oracle::Rayon, form.some(cases))?;
             Ok(())
@@ -59,16 +63,11 @@ pub fn tests(variations: &[Variation], form: Form) -> Vec<Test> {
         for (kernel, elements, vectors) in [(Kernel::PerToken, 4, 4), (Kernel::PerTokenExtended, 4, 2)] {
             let v = variation.clone();
             tests.push(Test::new(format!("{}::many_grids_of_warps_{kernel}", v.name()), move || {
-                let limit = NonZeroU32::new(3).ok_or("three is not zero")?;
-                let shape = |e: &&'static Entry| {
-                    (e.strategy, e.elements_per_vector, e.vectors_per_thread) == (Strategy::Warp, elements, vectors)
-                };
-                let entry = kernel.row_entries().iter().find(shape).ok_or("there is no such entry")?;
+                let entry = kernel.row_entry(Strategy::Warp, elements, vectors).ok_or("there is no such entry")?;
                 let plan = Plan { caching: Caching::NoAllocate, ..Plan::new(entry, 256) };
-                let forced = |quantizer: Quantizer| quantizer.with_grid_limit(limit).with_plan(plan);
+                let forced = |quantizer| limited(quantizer).with_plan(plan);
                 let wanted = |case: &Case| {
-                    let extended = !case.layout().is_plain() || case.device_rows.is_some();
-                    extended == (kernel == Kernel::PerTokenExtended)
+                    case.kernel() == kernel
                         && fits(entry, v.target, LANES_PER_WARP, case)
                         && case.shape.rows() <= form.rows_in_many_grids()
                 };

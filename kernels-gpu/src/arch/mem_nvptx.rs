@@ -36,57 +36,17 @@ fn global<T>(address: *const T) -> u64 {
     global
 }
 
-/// # Safety
-/// `words.len()` (1, 2, 4 or, on `sm_100f`, 8) words are readable and aligned to all of them, and stay unwritten.
-#[inline(always)]
-pub(super) unsafe fn load_words(address: *const u32, words: &mut [u32]) {
-    let address = global(address);
-    match words {
-        // SAFETY: readable and aligned by contract.
-        [a] => unsafe {
-            asm!(concat!(ld!("b32"), " {}, [{}];"), out(reg32) *a, in(reg64) address, options(pure, readonly, nostack, preserves_flags));
-        },
-        // SAFETY: readable and aligned by contract.
-        [a, b] => unsafe {
-            asm!(
-                concat!(ld!("v2.b32"), " {{{}, {}}}, [{}];"),
-                out(reg32) *a, out(reg32) *b, in(reg64) address,
-                options(pure, readonly, nostack, preserves_flags),
-            );
-        },
-        // SAFETY: readable and aligned by contract.
-        [a, b, c, d] => unsafe {
-            asm!(
-                concat!(ld!("v4.b32"), " {{{}, {}, {}, {}}}, [{}];"),
-                out(reg32) *a, out(reg32) *b, out(reg32) *c, out(reg32) *d, in(reg64) address,
-                options(pure, readonly, nostack, preserves_flags),
-            );
-        },
-        #[cfg(ptq_arch = "sm_100f")]
-        // SAFETY: readable and aligned by contract.
-        [a, b, c, d, e, f, g, h] => unsafe {
-            asm!(
-                concat!(ld!("v8.b32"), " {{{}, {}, {}, {}, {}, {}, {}, {}}}, [{}];"),
-                out(reg32) *a, out(reg32) *b, out(reg32) *c, out(reg32) *d,
-                out(reg32) *e, out(reg32) *f, out(reg32) *g, out(reg32) *h, in(reg64) address,
-                options(pure, readonly, nostack, preserves_flags),
-            );
-        },
-        _ => unreachable!("an access has 1, 2, 4 or 8 words"),
-    }
-}
-
-/// What [`load_words_if`] does, by the instructions that `$ld!` gives for a type and its registers, which take `$operand`s and
-/// the address.
-macro_rules! load_words_if {
-    ($ld:ident, $address:expr, $words:expr, $($operand:ident),+) => {
+/// What [`load_words`] does, by the instructions that `$ld!` gives for a type and its registers, which take `$operand`s and the
+/// address; `$out`: `out`, or `inout` where they may leave the words as they are.
+macro_rules! load_words {
+    ($ld:ident, $out:ident, $address:expr, $words:expr, $($operand:ident),*) => {
         match $words {
             // SAFETY: readable and aligned by contract.
             [a] => unsafe {
                 asm!(
                     $ld!("b32", "{a}"),
-                    $($operand = in(reg32) $operand,)+ address = in(reg64) $address,
-                    a = inout(reg32) *a,
+                    $($operand = in(reg32) $operand,)* address = in(reg64) $address,
+                    a = $out(reg32) *a,
                     options(pure, readonly, nostack, preserves_flags),
                 );
             },
@@ -94,8 +54,8 @@ macro_rules! load_words_if {
             [a, b] => unsafe {
                 asm!(
                     $ld!("v2.b32", "{{{a}, {b}}}"),
-                    $($operand = in(reg32) $operand,)+ address = in(reg64) $address,
-                    a = inout(reg32) *a, b = inout(reg32) *b,
+                    $($operand = in(reg32) $operand,)* address = in(reg64) $address,
+                    a = $out(reg32) *a, b = $out(reg32) *b,
                     options(pure, readonly, nostack, preserves_flags),
                 );
             },
@@ -103,8 +63,8 @@ macro_rules! load_words_if {
             [a, b, c, d] => unsafe {
                 asm!(
                     $ld!("v4.b32", "{{{a}, {b}, {c}, {d}}}"),
-                    $($operand = in(reg32) $operand,)+ address = in(reg64) $address,
-                    a = inout(reg32) *a, b = inout(reg32) *b, c = inout(reg32) *c, d = inout(reg32) *d,
+                    $($operand = in(reg32) $operand,)* address = in(reg64) $address,
+                    a = $out(reg32) *a, b = $out(reg32) *b, c = $out(reg32) *c, d = $out(reg32) *d,
                     options(pure, readonly, nostack, preserves_flags),
                 );
             },
@@ -113,15 +73,29 @@ macro_rules! load_words_if {
             [a, b, c, d, e, f, g, h] => unsafe {
                 asm!(
                     $ld!("v8.b32", "{{{a}, {b}, {c}, {d}, {e}, {f}, {g}, {h}}}"),
-                    $($operand = in(reg32) $operand,)+ address = in(reg64) $address,
-                    a = inout(reg32) *a, b = inout(reg32) *b, c = inout(reg32) *c, d = inout(reg32) *d,
-                    e = inout(reg32) *e, f = inout(reg32) *f, g = inout(reg32) *g, h = inout(reg32) *h,
+                    $($operand = in(reg32) $operand,)* address = in(reg64) $address,
+                    a = $out(reg32) *a, b = $out(reg32) *b, c = $out(reg32) *c, d = $out(reg32) *d,
+                    e = $out(reg32) *e, f = $out(reg32) *f, g = $out(reg32) *g, h = $out(reg32) *h,
                     options(pure, readonly, nostack, preserves_flags),
                 );
             },
             _ => unreachable!("an access has 1, 2, 4 or 8 words"),
         }
     };
+}
+
+macro_rules! ld_always {
+    ($type:literal, $to:literal) => {
+        concat!(ld!($type), " ", $to, ", [{address}];")
+    };
+}
+
+/// # Safety
+/// `words.len()` (1, 2, 4 or, on `sm_100f`, 8) words are readable and aligned to all of them, and stay unwritten.
+#[inline(always)]
+pub(super) unsafe fn load_words(address: *const u32, words: &mut [u32]) {
+    let address = global(address);
+    load_words!(ld_always, out, address, words,);
 }
 
 /// One of two loads, by predicates. ptxas makes the second wait for the first one's data, though only one of them runs. So the
@@ -154,7 +128,7 @@ macro_rules! ld_by_caching {
 pub(super) unsafe fn load_words_if(wanted: bool, caching: Caching, address: *const u32, words: &mut [u32]) {
     let (wanted, no_allocate) = (u32::from(wanted), u32::from(caching == Caching::NoAllocate));
     let address = global(address);
-    load_words_if!(ld_by_caching, address, words, wanted, no_allocate);
+    load_words!(ld_by_caching, inout, address, words, wanted, no_allocate);
 }
 
 #[cfg(not(ptq_arch = "sm_90"))]
@@ -178,7 +152,7 @@ macro_rules! ld_if {
 #[inline(always)]
 pub(super) unsafe fn load_words_if(wanted: bool, _: Caching, address: *const u32, words: &mut [u32]) {
     let (wanted, address) = (u32::from(wanted), global(address));
-    load_words_if!(ld_if, address, words, wanted);
+    load_words!(ld_if, inout, address, words, wanted);
 }
 
 /// # Safety

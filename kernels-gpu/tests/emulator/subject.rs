@@ -45,7 +45,7 @@ fn fits(entry: &Entry, threads: u32, case: &Case, (x, q): (usize, usize)) -> boo
     let (hidden, layout) = (case.shape.hidden(), case.layout());
     let x_access = (elements * bytes).min(VECTOR_BYTES);
     threads <= entry.strategy.max_threads()
-        && (is_extended(entry) || !asks(case))
+        && (is_extended(entry) || case.kernel() == Kernel::PerToken)
         && hidden.is_multiple_of(elements as u64)
         && x.is_multiple_of(x_access)
         && (layout.x_stride() as usize * bytes).is_multiple_of(x_access)
@@ -58,11 +58,6 @@ fn is_extended(entry: &Entry) -> bool {
     per_token_extended::ENTRIES.contains(entry)
 }
 
-/// Whether the case asks for what the extended operation adds.
-fn asks(case: &Case) -> bool {
-    !case.layout().is_plain() || case.device_rows.is_some()
-}
-
 /// Whether the entry takes the case with that many threads per CTA.
 pub fn takes(entry: &Entry, threads: u32, case: &Case) -> bool {
     fits(entry, threads, case, case.offsets())
@@ -70,8 +65,7 @@ pub fn takes(entry: &Entry, threads: u32, case: &Case) -> bool {
 
 /// The entry with the widest vectors, and the fewest of them, for a call with operands at those addresses.
 fn choose(case: &Case, addresses: (usize, usize)) -> &'static Entry {
-    let kernel = if asks(case) { Kernel::PerTokenExtended } else { Kernel::PerToken };
-    let entries = kernel.row_entries();
+    let entries = case.kernel().row_entries();
     let fits = |entry: &&Entry| fits(entry, THREADS, case, addresses);
     let held = entries.iter().filter(|entry| entry.strategy != Strategy::CtaTwoPass).filter(fits);
     let widest = |entry: &&Entry| (entry.elements_per_vector, std::cmp::Reverse(entry.vectors_per_thread));
@@ -105,7 +99,7 @@ impl Implementation for Emulator {
         };
         let mut memory = Memory::new();
         // Only the rows that the case quantizes: a kernel that touches those beyond, or what lies between, is wrong.
-        if asks(case) {
+        if case.kernel() == Kernel::PerTokenExtended {
             let stride = layout.x_stride() as usize * element.bytes();
             for row in x.chunks(stride).take(quantized as usize) {
                 memory.read_only("x", &row[..hidden as usize * element.bytes()]);
